@@ -11,6 +11,7 @@ answer the state of the commit is unknown; all other answers say that nothing wa
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
@@ -173,14 +174,31 @@ def swap(catalog: Any, identifier: Identifier, old: str, new: str) -> PutOutcome
         .values(metadata_location=new, previous_metadata_location=old)
     )
     with Session(catalog.engine) as session:
+        connection = session.connection().connection
         found = session.execute(row).rowcount  # type: ignore[attr-defined]
         if found == 0:
             return PutOutcome.LOST
         try:
             session.commit()
         except Exception:  # the answer of the database may be lost
-            return PutOutcome.UNKNOWN
+            return _rolled_back(connection)
         return PutOutcome.WON
+
+
+def _rolled_back(connection: Any) -> PutOutcome:
+    """Roll back after a commit that failed. Gives what became of the commit.
+
+    SQLAlchemy gives such a connection back as it is, and a database that is locked keeps the transaction open. Whoever
+    got the connection next would read what was not committed. SQLite says whether the transaction is open still.
+    """
+    driven = connection.dbapi_connection
+    is_open = isinstance(driven, sqlite3.Connection) and driven.in_transaction
+    try:
+        connection.rollback()
+    except Exception:
+        connection.invalidate()
+        return PutOutcome.UNKNOWN
+    return PutOutcome.LOST if is_open else PutOutcome.UNKNOWN
 
 
 def stage(catalog: Any, identifier: Identifier, definition: Mapping[str, Any]) -> tuple[StagedTable, Mapping[str, Any]]:
@@ -216,4 +234,19 @@ def register(catalog: Any, identifier: Identifier, location: str) -> PutOutcome:
     """See :meth:`tableformats.io.catalog_commits.CatalogWriter.register`."""
     if is_dynamodb(catalog):
         return dynamodb_commits.create(catalog.dynamodb, catalog.dynamodb_table_name, identifier, location)
-    return _attempt(lambda: catalog.register_table(identifier, location))
+    outcome = _attempt(lambda: catalog.register_table(identifier, location))
+    if outcome is PutOutcome.UNKNOWN and is_sql(catalog):
+        _close_idle(catalog.engine)
+    return outcome
+
+
+def _close_idle(engine: Any) -> None:
+    """Let no connection be used again on which a commit failed: see :func:`_rolled_back`."""
+    from sqlalchemy.pool import SingletonThreadPool, StaticPool
+
+    if isinstance(engine.pool, (SingletonThreadPool, StaticPool)):  # a database in memory ends with its connection
+        connection = engine.raw_connection()
+        connection.rollback()
+        connection.close()
+    else:
+        engine.dispose()

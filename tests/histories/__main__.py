@@ -5,6 +5,7 @@
     python -m tests.histories faults                                # each request of each operation, in every way
     python -m tests.histories killed                                # writers that are killed at each change and request
     python -m tests.histories peers                                 # known bugs, staged for peers and for us
+    python -m tests.histories elsewhere --histories 200             # judged by porcupine too; needs Go
     python -m tests.histories company --seconds 60                  # beside deltalake and PyIceberg, on one table
 
 ``--write docs/measured/histories.md`` writes the figures there.
@@ -15,14 +16,19 @@ from __future__ import annotations
 import argparse
 import multiprocessing
 import sys
+import tempfile
 from collections import Counter
 from collections.abc import Sequence
 from importlib.metadata import version
+from itertools import chain
 from pathlib import Path
 
 from ..support.marks import write_between
+from . import failing_catalog
 from .company import COMPANIES, kept
+from .elsewhere import damaged, exported, history_of, verdicts
 from .failing import all_cases
+from .failing_catalog import SQL
 from .interleaving import CASES
 from .killing import VERBS, killed_locally, killed_on_s3
 from .pairs import TABLES, cells, outcome
@@ -56,17 +62,17 @@ def faults(jobs: int) -> tuple[str, list[str]]:
     counts: Counter[str] = Counter()
     violations: list[str] = []
     with multiprocessing.get_context("forkserver").Pool(jobs) as pool:
-        for found, wrong in pool.imap_unordered(fail, all_cases(), 16):
+        for found, wrong in pool.imap_unordered(fail, chain(all_cases(), failing_catalog.cases()), 16):
             counts.update(found)
             violations += wrong
     lines = [
         "| format | faults | the operation succeeded | failed, outcome unknown to the caller | refused |",
         "|-|-|-|-|-|",
     ]
-    for format in ("delta", "iceberg"):
+    for format in (formats := ("delta", "iceberg", SQL)):
         found = [counts[format], *(counts[f"{format}: {outcome}"] for outcome in ("ok", "unknown", "fail"))]
         lines.append(f"| {format} | " + " | ".join(f"{n:,}" for n in found) + " |")
-    total = counts["delta"] + counts["iceberg"]
+    total = sum(counts[format] for format in formats)
     return "\n".join([f"{total:,} faults, {len(violations)} did harm.", "", *lines]), violations
 
 
@@ -125,6 +131,29 @@ def company(seconds: float, only: str | None) -> tuple[str, list[str]]:
     return "\n".join([f"{seconds:g} seconds each, {len(wrong)} violations.", "", *lines]), wrong
 
 
+def elsewhere(histories: int, first: int) -> tuple[str, list[str]]:
+    """What porcupine says of histories, and of the same with a lost write."""
+    counts: Counter[str] = Counter()
+    wrong: list[str] = []
+    for begin in range(first, first + histories // 2, 25):
+        seeds = range(begin, min(begin + 25, first + histories // 2))
+        cases = [(format, seed) for format in ("delta", "iceberg") for seed in seeds]
+        made = [history_of(*case) for case in cases]
+        with tempfile.TemporaryDirectory() as folder:
+            whole = verdicts([exported(history) for history in made], Path(folder))
+            lost = verdicts([damaged(history) for history in made], Path(folder))
+        for case, history, verdict, other in zip(cases, made, whole, lost, strict=True):
+            counts.update({"histories": 1, "operations": len(history.operations)})
+            counts.update([f"whole: {verdict}", f"lost: {other}"])
+            wrong += [] if (verdict, other) == ("ok", "illegal") else [f"{case}: {verdict}, {other}"]
+        print(dict(counts), flush=True)
+    text = (
+        f"{counts['histories']:,} histories with {counts['operations']:,} operations: porcupine explains "
+        f"{counts['whole: ok']:,}, and refuses {counts['lost: illegal']:,} of the same with a write that is lost."
+    )
+    return text, wrong
+
+
 def pairs() -> tuple[str, list[str]]:
     """How many pairs of operations were tried, and those that end in another way than the tables say."""
     lines, wrong = ["| format, isolation | pairs | conflicts |", "|-|-|-|"], []
@@ -140,7 +169,7 @@ def pairs() -> tuple[str, list[str]]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.histories", description=__doc__.partition("\n")[0])
-    parser.add_argument("what", choices=("run", "faults", "killed", "pairs", "peers", "company"))
+    parser.add_argument("what", choices=("run", "faults", "killed", "pairs", "peers", "company", "elsewhere"))
     parser.add_argument("--histories", type=int, default=2000)
     parser.add_argument("--steps", type=int, default=200_000)
     parser.add_argument("--first", type=int, default=1000, help="the first seed")
@@ -153,6 +182,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         text, violations = runs(given.histories, given.steps, given.jobs, given.first)
     elif given.what == "faults":
         text, violations = faults(given.jobs)
+    elif given.what == "elsewhere":
+        text, violations = elsewhere(given.histories, given.first)
     elif given.what == "company":
         text, violations = company(given.seconds, given.only)
     else:

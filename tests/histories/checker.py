@@ -12,7 +12,7 @@ what the library says of them. The model says what each operation does. Levels:
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from .history import History, Operation
 from .ledger import Ledger
@@ -21,14 +21,17 @@ from .model import Rows, applied, is_blind, rows_of
 __all__ = ["check"]
 
 
-def check(history: History, ledger: Ledger) -> list[str]:
-    """What is wrong, in words; nothing where the history is explained."""
-    return [*ledger.violations, *_Check(history, ledger).violations()]
+def check(history: History, ledger: Ledger, levels: Mapping[int, str] | None = None) -> list[str]:
+    """What is wrong, in words; nothing where the history is explained.
+
+    ``levels``: of processes that promise another level than that of the history.
+    """
+    return [*ledger.violations, *_Check(history, ledger, levels or {}).violations()]
 
 
 class _Check:
-    def __init__(self, history: History, ledger: Ledger) -> None:
-        self._history = history
+    def __init__(self, history: History, ledger: Ledger, levels: Mapping[int, str]) -> None:
+        self._history, self._levels = history, levels
         self._entries = ledger.entries
         self._by_id = {op.id: op for op in history.operations}
         self._places: dict[int, list[int]] = {}
@@ -90,10 +93,11 @@ class _Check:
 
     def _allowed(self, op: Operation, place: int, before: Rows) -> Iterator[Rows]:
         yield applied(op, before)
-        if self._history.level == "serializable" or (op.read is None and not self._may_be_unread(op)):
+        level = self._levels.get(op.process, self._history.level)
+        if level == "serializable" or (op.read is None and not self._may_be_unread(op)):
             return
         for read in self._read_places(op, place):
-            if self._history.level == "snapshot":
+            if level == "snapshot":
                 own = self._entries[read].rows
                 gone, new = own - applied(op, own), applied(op, own) - own
                 if not gone - before:  # nobody else changed what it changes

@@ -37,7 +37,7 @@ from .workers import NUMBERS_EACH
 __all__ = ["COMPANIES", "Company", "Outcome", "kept"]
 
 LEVELS = {"delta": "write-serializable", "iceberg": "snapshot"}
-"""The weakest level that the writers promise."""
+"""What the writers promise, but for those with an isolation of their own."""
 _PROPERTIES = {
     "delta": {"delta.checkpointInterval": "5"},
     # The metadata files that were current are read from the last one.
@@ -77,7 +77,8 @@ def kept(company: Company, seconds: float, steps: int = NUMBERS_EACH // 2, seed:
     """Let a company write for some seconds, or so many operations each, and judge what it did."""
     with tempfile.TemporaryDirectory() as folder, _table(company, Path(folder)) as (place, files):
         history, ledger = _written(company, place, Path(folder), seconds, steps, seed, files)
-        found = check(history, ledger)
+        levels = {n: PEERS[name].isolation for n, name in enumerate(company.writers, 1) if PEERS[name].isolation}
+        found = check(history, ledger, levels)
         found += [f"the verifier says {what}" for what in list(place.open().verify())[:3]]
         last = ledger.entries[-1]
         read = place.open().to_arrow()["id"].to_pylist()

@@ -47,12 +47,14 @@ class Place:
 class Ours(Worker):
     """tableformats."""
 
+    isolation = ""
+
     def __init__(self, number: int, place: Place, level: str, recorder: Recorder, seed: int) -> None:
         super().__init__(number, place.location, place.format, level, recorder, seed, KINDS)
         self.place = place
 
-    def step(self, table: tf.Table | None = None) -> None:
-        super().step(table or self.place.open())
+    def step(self, table: Any = None) -> None:
+        super().step(table or self.place.open)
 
     def warm_up(self) -> None:
         """Import what a first operation imports."""
@@ -60,9 +62,14 @@ class Ours(Worker):
 
 
 class Peer(Ours):
-    """Does operations with another library. ``fails``: errors after which certainly nothing was committed."""
+    """Does operations with another library.
+
+    ``fails``: errors after which certainly nothing was committed. ``isolation``: what the library promises, where it is
+    weaker than the level of the company.
+    """
 
     fails: tuple[type[BaseException], ...] = ()
+    isolation = ""
     kinds: tuple[str, ...] = KINDS
 
     def next_operation(self) -> Op:
@@ -70,7 +77,7 @@ class Peer(Ours):
             pass
         return op
 
-    def step(self, table: tf.Table | None = None) -> None:
+    def step(self, table: Any = None) -> None:
         op = self.next_operation()
         recorder, number = self._recorder, self.number
         recorder.invoke(number, op.id, op.kind, **op.arguments)
@@ -95,7 +102,12 @@ class Peer(Ours):
 
 
 class DeltaRs(Peer):
-    """deltalake, which opens the table anew for each operation."""
+    """deltalake, which opens the table anew for each operation.
+
+    Its overwrites are not checked against files that others have added.
+    """
+
+    isolation = "snapshot"
 
     def __init__(self, *arguments: Any) -> None:
         from deltalake.exceptions import CommitFailedError

@@ -8,6 +8,7 @@ what has a meaning there: elle only histories whose rows are never removed.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .history import History, Operation
@@ -17,34 +18,43 @@ from .model import PARTITION
 __all__ = ["to_elle", "to_porcupine"]
 
 
-def to_porcupine(history: History) -> str:
+def to_porcupine(history: History, first: Sequence[Mapping[str, Any]] = ()) -> str:
     """JSON lines: process, kind, rows (ids with their partitions), where, and the times of call and return.
+
+    ``first``: the rows that the table began with; they are an append before all others.
 
     Streams and checkpoints are left out, and failed operations, which did nothing. An operation of which nobody knows
     the end may happen at any time: it returns after everything else.
     """
     end = max([op.returned for op in history.operations], default=0) + 1
     lines = []
+    if first:
+        begun = min([op.invoked for op in history.operations], default=0)
+        made = Operation("first", 0, "append", {"rows": first}, begun - 2, begun - 1, "ok")
+        lines.append(_call(made, end))
     for op in history.operations:
         if op.kind in ("stream", "checkpoint", "alter") or op.outcome == "fail":
             continue
-        is_open = op.outcome == "unknown"
-        if is_open and not op.is_write:
-            continue
-        told: dict[str, Any] = {
-            "process": op.process,
-            "kind": op.kind,
-            "rows": _cells(op.arguments.get("rows", ())),
-            "where": op.arguments.get("where"),
-            "application": op.arguments.get("application", ""),
-            "number": op.arguments.get("number", 0),
-            "found": None if op.rows is None else _cells(op.rows),
-            "unknown": is_open,
-            "call": op.invoked,
-            "return": end if is_open else op.returned,
-        }
-        lines.append(json.dumps(told, sort_keys=True))
+        if op.is_write or op.outcome != "unknown":
+            lines.append(_call(op, end))
     return "".join(line + "\n" for line in lines)
+
+
+def _call(op: Operation, end: int) -> str:
+    is_open = op.outcome == "unknown"
+    told: dict[str, Any] = {
+        "process": op.process,
+        "kind": op.kind,
+        "rows": _cells(op.arguments.get("rows", ())),
+        "where": op.arguments.get("where"),
+        "application": op.arguments.get("application", ""),
+        "number": op.arguments.get("number", 0),
+        "found": None if op.rows is None else _cells(op.rows),
+        "unknown": is_open,
+        "call": op.invoked,
+        "return": end if is_open else op.returned,
+    }
+    return json.dumps(told, sort_keys=True)
 
 
 def _cells(rows: Any) -> list[dict[str, int]]:

@@ -10,7 +10,7 @@ from .checker import check
 from .failing import FIRST, PROPERTIES, without_waiting
 from .history import History, Recorder
 from .stepping import Stepper
-from .tables import MemoryTable
+from .tables import MemoryTable, Op, perform
 from .workers import ALL, Worker, makers_of
 
 __all__ = ["CASES", "Run", "interleaved"]
@@ -36,11 +36,18 @@ class Run:
 
 
 def interleaved(
-    format: str, level: str, seed: int, writers: int = 3, each: int = 2, kinds: tuple[str, ...] = ALL
+    format: str,
+    level: str,
+    seed: int,
+    writers: int = 3,
+    each: int = 2,
+    kinds: tuple[str, ...] = ALL,
+    last_read: bool = False,
 ) -> Run:
     """Let writers do random operations in a random order of their steps.
 
-    Long runs of steps of one writer and short ones are both drawn, because races of commits need both.
+    Long runs of steps of one writer and short ones are both drawn, because races of commits need both. ``last_read``: a
+    read follows when all are done.
     """
     rng = random.Random(f"{format} {level} {seed}")
     recorder, stepper = Recorder(), Stepper()
@@ -52,6 +59,8 @@ def interleaved(
             number = rng.choice(unfinished)
             for _ in range(rng.choice((1, 1, 2, 5, 20))):
                 stepper.step(number)
+        if last_read:
+            perform(table.location, format, Op("last", "read"), recorder, writers + 1, level=level)
         table.makers.update(makers_of(recorder.events))
         history = History.of(format, level, table.initial, recorder.events)
         found = check(history, table.ledger())

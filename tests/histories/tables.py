@@ -160,11 +160,14 @@ def perform(
     process: int,
     *,
     level: str,
-    table: tf.Table | None = None,
+    table: tf.Table | Callable[[], tf.Table] | None = None,
     storage_options: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> BaseException | None:
-    """Do an operation with the public functions, and write down what came of it. Gives the error that it ended with."""
+    """Do an operation with the public functions, and write down what came of it. Gives the error that it ended with.
+
+    ``table`` may be what opens the table: then that is of the operation.
+    """
     recorder.invoke(process, op.id, op.kind, **op.arguments)
     try:
         answer = _done(location, format, op, table, storage_options, {"isolation": LEVELS[format, level], **options})
@@ -182,7 +185,7 @@ def _done(
     location: Any,
     format: str,
     op: Op,
-    table: tf.Table | None,
+    table: tf.Table | Callable[[], tf.Table] | None,
     storage_options: Mapping[str, Any] | None,
     options: dict[str, Any],
 ) -> dict[str, Any]:
@@ -191,7 +194,8 @@ def _done(
         fields = [*SCHEMA, pa.field(f"c_{op.id}", pa.int64())]
         tf.create_table(location, pa.schema(fields), format=format, partition_by="p", storage_options=storage_options)
         return {"made": 0 if format == "delta" else -1}
-    table = table or tf.open_table(location, storage_options=storage_options)
+    if not isinstance(table, tf.Table):
+        table = table() if table else tf.open_table(location, storage_options=storage_options)
     if op.kind == "read":
         snapshot = table.snapshot()
         return {"read": _version(snapshot.version), "rows": plain_rows(snapshot.scan().to_arrow())}

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 
+from . import failing_catalog
 from .failing import FaultFoundError, judge
+from .failing_catalog import SQL
 from .interleaving import interleaved
 
 __all__ = ["fail", "interleave"]
@@ -23,9 +25,10 @@ def interleave(task: tuple[str, str, int]) -> Found:
 
 
 def fail(case: tuple[str, str, int, str]) -> Found:
-    format, name, _, fault = case
+    """``case``: see :func:`tests.histories.failing.all_cases`, or those of a SQL catalog."""
+    format, name, number, fault = case
     try:
-        outcome = judge(*case)
+        outcome = failing_catalog.judge(name, number, fault) if format == SQL else judge(*case)
     except FaultFoundError as error:
         return Counter({format: 1}), [str(error)]
     return Counter({format: 1, f"{format}: {outcome}": 1, f"{format}, {fault}": 1, f"{format}: {name}": 1}), []

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import pytest
 
+from . import failing_catalog
 from .failing import OPERATIONS, judge, requests_of
 from .faults import faults_of
 
@@ -19,3 +20,13 @@ def test_requests_fail(format: str, name: str) -> None:
         ways = faults_of(request)
         if request.method == "put_if_absent" or (number + len(name)) % 5 == 0:
             judge(format, name, number, ways[(number + len(name)) % len(ways)])
+
+
+@pytest.mark.parametrize("name", ["append", "create", "overwrite where"])
+def test_the_database_of_a_catalog_fails(name: str) -> None:
+    pytest.importorskip("sqlalchemy")
+    requests = failing_catalog.requests_of(name)
+    (commit,) = [number for number, request in enumerate(requests) if request == "COMMIT"]
+    for fault in failing_catalog.OF_COMMITS:
+        failing_catalog.judge(name, commit, fault)
+    failing_catalog.judge(name, commit - 1, "locked")

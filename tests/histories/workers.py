@@ -60,7 +60,7 @@ class Worker:
     def next_operation(self) -> Op:
         return random_operation(self._rng, f"w{self.number}_{next(self._names)}", self._ids, self._kinds)
 
-    def step(self, table: tf.Table | None = None) -> None:
+    def step(self, table: tf.Table | Callable[[], tf.Table] | None = None) -> None:
         """Do one operation."""
         op = self.next_operation()
         error = perform(

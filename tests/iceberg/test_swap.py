@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -187,6 +189,20 @@ def test_a_sql_catalog(sql: Any, version: int) -> None:
     assert opened.snapshot().version == 7
     again = create_updates(newest.json["location"], COLUMNS)
     assert swap.commit(None, [{"type": "assert-create"}], again) is PutOutcome.LOST
+
+
+def test_a_sql_catalog_whose_database_is_locked_at_the_commit(sql: Any, tmp_path: Path) -> None:
+    table = tf.create_table("n.t", pa.schema({"id": pa.int64()}), format="iceberg", catalog=sql)
+    impatient = type(sql)("c", uri=f"{sql.engine.url}?timeout=0.01", warehouse=tmp_path.as_uri())
+    with closing(sqlite3.connect(tmp_path / "c.db", isolation_level=None)) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT * FROM iceberg_tables").fetchall()
+        with pytest.raises(tf.CommitConflictError):
+            tf.open_table("n.t", catalog=impatient).append(pa.table({"id": [1]}), tries=2)
+        reader.execute("COMMIT")
+    tf.open_table("n.t", catalog=impatient).append(pa.table({"id": [2]}))
+    assert table.refresh().to_arrow()["id"].to_pylist() == [2]
+    impatient.close()
 
 
 @pytest.mark.parametrize("landed", [True, False])

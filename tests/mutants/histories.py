@@ -57,4 +57,12 @@ MUTANTS = (
         "no winner is ever in conflict with a commit",
         ("histories/test_pairs.py::test_pairs",),
     ),
+    Mutant(
+        "failed-commit-is-not-rolled-back",
+        "core:swap",
+        "return _rolled_back(connection)",
+        "return PutOutcome.UNKNOWN",
+        "the look-up after a failed commit of a database reads what was not committed, so a lost write is acknowledged",
+        ("iceberg/test_swap.py::test_a_sql_catalog_whose_database_is_locked_at_the_commit",),
+    ),
 )
