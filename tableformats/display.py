@@ -84,7 +84,7 @@ def bars(rows: Iterable[tuple[str, int, str, bool]], whole: int) -> str:
     """A bar for each row: its label, its length out of ``whole``, the text behind it, and whether it stands out."""
     lines = "".join(
         f'<tr style="background:none"><td style="{_CELL}">{escaped(label)}</td>'
-        f'<td style="{_CELL}width:45%"><div style="height:.9em;margin-top:.3em;min-width:{1 if count else 0}px;'
+        f'<td style="{_CELL}width:42%"><div style="height:.9em;margin-top:.3em;min-width:{1 if count else 0}px;'
         f'width:{100 * count / max(whole, 1):.2f}%;background:{_BLUE if stands_out else _GREY}"></div></td>'
         f'<td style="{_CELL}">{escaped(text)}</td></tr>'
         for label, count, text, stands_out in rows

@@ -79,15 +79,17 @@ class ColumnClustering:
     def _repr_html_(self) -> str:
         rows = (
             (
-                depth_text(row["depth_from"], row["depth_to"]),
+                f"in {depth_text(row['depth_from'], row['depth_to'])}",
                 row["files"],
-                count_text(row["files"]),
+                f"{count_text(row['files'])} files",
                 row["depth_to"] < 3,
             )
             for row in self.histogram.to_pylist()
         )
-        facts = f"depth {self.average_depth:.1f} on average, {count_text(self.max_depth)} at most"
-        return page("Clustering", f"{self.column}: {facts}", bars(rows, len(self.depths)))
+        reads = f"{self.average_depth:.1f} files on average, in {count_text(self.max_depth)} at most"
+        unknown = f"; {count_text(self.files_without_bounds)} files have no bounds" if self.files_without_bounds else ""
+        about = f"a value of {self.column} may be in {reads}{unknown}"
+        return page("Clustering", about, bars(rows, len(self.depths)))
 
 
 class Clustering(ShownList[ColumnClustering]):
@@ -95,7 +97,8 @@ class Clustering(ShownList[ColumnClustering]):
 
     def _repr_html_(self) -> str:
         names = ["column", "files", "average depth", "greatest depth", "without bounds", "without values"]
-        return page("Clustering", "", grid(names, [list(map(str, row)) for row in clustering_rows(self)]))
+        about = "in how many files one value of a column may be"
+        return page("Clustering", about, grid(names, [list(map(str, row)) for row in clustering_rows(self)]))
 
 
 def clustering_rows(found: Sequence[ColumnClustering]) -> Iterator[tuple[str, ...]]:

@@ -69,8 +69,8 @@ class Diagnosis(ShownList[Advice]):
         return page("Diagnosis", "" if rows else "nothing to gain", grid(["what", "evidence", "advice"], rows))
 
 
-def diagnose(plan: FilePlan) -> Diagnosis:
-    """Advice about the query of ``plan``. No data file is opened.
+def diagnose(plan: FilePlan, attribution: Attribution | None = None) -> Diagnosis:
+    """Advice about the query of ``plan``, whose ``attribution`` may be known already. No data file is opened.
 
     Raises
     ------
@@ -83,7 +83,7 @@ def diagnose(plan: FilePlan) -> Diagnosis:
     """
     if not len(plan):
         return Diagnosis()
-    attribution = attribute(plan.scan.reattached())
+    attribution = attribution or attribute(plan.scan.reattached())
     by_filter = [*_statistics(attribution), *_expressions(plan, attribution), *_overlaps(plan, attribution)]
     return Diagnosis([*by_filter, *_partitioning(plan), *_files(plan)])
 

@@ -89,7 +89,9 @@ class Findings(ShownList[Finding]):
 
     def _repr_html_(self) -> str:
         rows = [(f.subject, f.figure, f.advice or "") for f in self]
-        return page("Health", "", grid(["what", "figure", "advice"], rows))
+        failed = len(self.failed)
+        about = f"{failed or 'no'} {'check gives' if failed < 2 else 'checks give'} advice"
+        return page("Health", about, grid(["what", "figure", "advice"], rows))
 
 
 def health(snapshot: SnapshotHandle, thresholds: Mapping[str, float] | None = None) -> Findings:

@@ -31,15 +31,17 @@ def snapshot_html(snapshot: SnapshotHandle, title: str = "Snapshot") -> str:
     return page(title, location_text(snapshot.location), facts(_facts(snapshot)), columns)
 
 
-def scan_html(scan: ScanRequest) -> str:
-    """A scan: what it asks of which snapshot."""
+def scan_html(scan: ScanRequest, versions: tuple[int, int] | None = None) -> str:
+    """A scan: what it asks of which snapshot; of changes, between which ``versions``."""
+    from ..expressions import TRUE
+
     asked = [
-        ("version", _version(scan.snapshot)),
-        ("filter", str(scan.filter)),
+        ("version", _version(scan.snapshot)) if versions is None else ("versions", f"{versions[0]} to {versions[1]}"),
+        ("filter", "none" if scan.filter == TRUE else str(scan.filter)),
         ("columns", ", ".join(f.name for f in scan.schema)),
         ("limit", "none" if scan.limit is None else count_text(scan.limit)),
     ]
-    return page("Scan", location_text(scan.snapshot.location), facts(asked))
+    return page("Scan" if versions is None else "Changes", location_text(scan.snapshot.location), facts(asked))
 
 
 def plan_html(plan: FilePlan) -> str:

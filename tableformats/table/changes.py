@@ -38,6 +38,11 @@ class Changes(Scan):
     def __repr__(self) -> str:
         return f"Changes({self.snapshot.location!r}, versions {self.starting_version} to {self.ending_version})"
 
+    def _repr_html_(self) -> str:
+        from ..inspect.html import scan_html
+
+        return scan_html(self, (self.starting_version, self.ending_version))
+
     @property
     def starting_version(self) -> int:
         return self._format_changes.starting_version

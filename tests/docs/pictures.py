@@ -99,7 +99,7 @@ def photograph(browser: str, page: str, target: Path, scheme: str, width: int) -
         paper = Image.new("RGB", picture.size, picture.getpixel((0, picture.height - 1)))
         box = ImageChops.difference(picture, paper).getbbox() or (0, 0, 1, 1)
         used = picture.crop((0, 0, picture.width, min(picture.height, box[3] + 20)))
-        used.quantize(64).save(target, optimize=True)
+        used.quantize(96, Image.Quantize.MAXCOVERAGE).save(target, optimize=True)
     if target.stat().st_size > MOST_BYTES:
         raise SystemExit(f"{target} has {target.stat().st_size:,} bytes, more than {MOST_BYTES:,}")
 

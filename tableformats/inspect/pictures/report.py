@@ -40,7 +40,7 @@ __all__ = ["MOST_VERSIONS", "report_page"]
 MOST_VERSIONS = 500
 """The versions that the page looks at; each may be a file of its own."""
 _SHOWN_VERSIONS = 10
-_SHOWN_CLUSTERINGS = 10
+_SHOWN_CLUSTERINGS = 8
 _SHOWN_COLUMNS = 200
 _SHOWN_PARTITIONS = 12
 _STYLE = """
@@ -142,7 +142,7 @@ def _query(scan: ScanRequest) -> Iterator[str]:
         yield _heading("What each part of the filter did")
         names = ["part of the filter", "files dropped", "files kept, and why", "what to do"]
         yield _wide(grid(names, part_rows(attribution)))
-    advice = [(one.kind, one.evidence, one.advice) for one in diagnose(plan)]
+    advice = [(one.kind, one.evidence, one.advice) for one in diagnose(plan, attribution)]
     yield _heading("What would help this query")
     yield _wide(grid(["what", "evidence", "advice"], advice)) or _text("Nothing: no file can be saved by its metadata.")
     left = "nothing: all rows of these files match" if plan.residual == TRUE else shortened(str(plan.residual), 500)
@@ -210,7 +210,7 @@ def _clustering(scan: ScanRequest) -> Iterator[str]:
         return
     yield _title("Clustering")
     yield _text(
-        "In how many files one value of a column may be, on average: what a condition column = value reads. "
+        "In how many files one value of a column may be, on average: what a condition such as column = 7 reads. "
         "Short bars (blue) drop many files. Long ones (grey) drop few: sort or cluster the table by a column that "
         "queries filter by."
     )
