@@ -131,6 +131,15 @@ def test_a_table_without_statistics(tmp_path: Path) -> None:
     assert "let the writer collect statistics for id" in text and "unknown rows stored" in text
 
 
+def test_commits_of_times_that_python_lacks(tmp_path: Path) -> None:
+    table = tf.open_table(DeltaLog(tmp_path / "t").start(field("id", "long")).root)
+    times = pa.array([2**62, None, 0], pa.timestamp("ms", "UTC"))
+    history = pa.table({"version": [2, 1, 0], "timestamp": times, "operation": ["WRITE", None, "WRITE"]})
+    text = Page(report_page(table.scan(), history)).text
+    assert "2 commits over time" in text and "1970-01-01 00:00:00 UTC" in text and "9999-12-31" in text
+    assert " 2 unknown WRITE" in re.sub(r"\s+", " ", text)
+
+
 def test_times_and_names_are_those_of_the_call(tmp_path: Path) -> None:
     table = tf.open_table(DeltaLog(tmp_path / "orders").start(field("id", "long")).root)
     now = dt.datetime(2024, 5, 6, 7, 8, 9, tzinfo=dt.timezone.utc)

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 from ...display import shortened
 from ...plugin.format import utc_datetime
 from ...plugin.partitions import partition_members
+from ...schema.datetimes import DATETIME_MS
 from ..health import SMALL_BYTES
-from ..text import bytes_text
+from ..text import bytes_text, changed_rows_text, time_text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,7 +22,16 @@ if TYPE_CHECKING:
 
     from ...planning.plan import FilePlan
 
-__all__ = ["PartitionSize", "SizeBin", "Timeline", "deleted_shares", "partition_sizes", "size_bins", "timeline"]
+__all__ = [
+    "PartitionSize",
+    "SizeBin",
+    "Timeline",
+    "commit_columns",
+    "deleted_shares",
+    "partition_sizes",
+    "size_bins",
+    "timeline",
+]
 
 _MOST_BINS = 16
 _MOST_OPERATIONS = 4
@@ -71,8 +81,8 @@ class Timeline:
         return int(self.counts.sum())
 
     def moment(self, edge: int) -> dt.datetime:
-        """The time of ``edges[edge]``, in UTC."""
-        return utc_datetime(int(self.edges[edge]))
+        """The time of ``edges[edge]``, in UTC; of a time that Python lacks the nearest that it has."""
+        return utc_datetime(min(max(int(self.edges[edge]), DATETIME_MS[0]), DATETIME_MS[-1]))
 
 
 @dataclass(frozen=True)
@@ -144,6 +154,24 @@ def _operations(column: pa.ChunkedArray) -> tuple[list[str], np.ndarray]:
     rank[order] = np.minimum(np.arange(len(texts)), kept)
     names = [shortened(texts[i], 40) for i in order[:kept]]
     return names + ([_OTHER] if kept < len(texts) else []), rank[codes]
+
+
+def commit_columns(history: pa.Table) -> dict[str, list[str]]:
+    """Some versions of a history as texts: ``version``, ``time``, ``operation`` and, where one has any, ``rows`` and
+    ``user``."""
+    import pyarrow as pa
+
+    moments = history["timestamp"].cast(pa.timestamp("ms", "UTC")).cast(pa.int64()).to_pylist()
+    names = [name for name in ("added_rows", "deleted_rows", "updated_rows", "user") if name in history.column_names]
+    more = history.select(names).to_pylist()
+    found = {
+        "version": [str(version) for version in history["version"].to_pylist()],
+        "time": [time_text(utc_datetime(ms) if ms is not None and ms in DATETIME_MS else None) for ms in moments],
+        "operation": [shortened(operation or "unknown") for operation in history["operation"].to_pylist()],
+        "rows": [changed_rows_text(row) for row in more],
+        "user": [shortened(row.get("user") or "") for row in more],
+    }
+    return {name: texts for name, texts in found.items() if any(texts)}
 
 
 def partition_sizes(plan: FilePlan, most: int = 12) -> tuple[list[PartitionSize], int]:

@@ -20,10 +20,10 @@ from ..diagnose import diagnose
 from ..file_ranges import bounded_columns, columns_of_filter, ranged_files
 from ..files import plan_of
 from ..health import SMALL_BYTES, health_of
-from ..html import column_rows
-from ..text import bytes_text, changed_rows_text, count_text, location_text, percent_text, printable, time_text
+from ..html import COLUMN_NAMES, column_rows
+from ..text import bytes_text, count_text, location_text, percent_text, printable, time_text
 from ..why import part_rows
-from .figures import deleted_shares, partition_sizes, size_bins, timeline
+from .figures import commit_columns, deleted_shares, partition_sizes, size_bins, timeline
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -50,8 +50,8 @@ body{margin:0 auto;max-width:60em;padding:1.5em 1.2em 3em;background:var(--paper
 font:14px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif;overflow-wrap:break-word}
 h1{font-size:1.7em;line-height:1.2;margin:0}h2{font-size:1.2em;margin:2em 0 .2em}h3{font-size:1em;margin:1.2em 0 0}
 p{margin:.3em 0 .6em;max-width:48em}.dim{opacity:.75}
-.tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(8em,1fr));gap:.7em;margin:1.2em 0}
-.tile{background:var(--card);border-radius:8px;padding:.6em .9em}.tile b{display:block;font-size:1.5em;line-height:1.3}
+.tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(9em,1fr));gap:.7em;margin:1.2em 0}
+.tile{background:var(--card);border-radius:8px;padding:.6em .9em}.tile b{display:block;font-size:1.4em;line-height:1.3}
 .scroll{overflow-x:auto}.scroll table{min-width:28em}
 summary{cursor:pointer}code{font-size:.95em;background:var(--card);padding:.1em .3em}
 @media print{details{display:block}}
@@ -104,14 +104,13 @@ def _head(name: str, detail: TableDetail) -> str:
     deleted = "" if detail.deleted_rows == 0 else f"{count_text(detail.deleted_rows)} of them deleted"
     per_file = f"{bytes_text(detail.size_bytes // detail.files)} a file" if detail.files else ""
     tiles = [
-        ("data files", count_text(detail.files), per_file),
+        ("data files", _large(detail.files), per_file),
         ("of data", bytes_text(detail.size_bytes), ""),
-        ("rows stored", count_text(detail.rows), deleted),
-        ("columns", count_text(detail.columns), ""),
+        ("rows stored", _large(detail.rows), deleted),
         ("partitions", count_text(detail.partitions), f"by {', '.join(detail.partition_columns)}")
         if detail.partition_columns
         else ("partitions", "none", ""),
-        ("of metadata", bytes_text(detail.metadata_bytes), f"{count_text(detail.metadata_files)} files"),
+        ("of metadata", bytes_text(detail.metadata_bytes), _count(detail.metadata_files, "file")),
     ]
     shown = "".join(
         f'<div class="tile"><b>{escaped(value)}</b>{escaped(label)}'
@@ -135,7 +134,8 @@ def _query(scan: ScanRequest) -> Iterator[str]:
     share = percent_text(report.files_planned, report.files_total)
     of_bytes = "" if report.bytes_total is None else f" of {bytes_text(report.bytes_total)}"
     read = f"{count_text(report.files_planned)} of {_count(report.files_total, 'file')}{f' ({share})' if share else ''}"
-    yield _text(f"It reads {read}, {bytes_text(report.bytes_planned)}{of_bytes}. The others cannot hold such a row:")
+    others = "The others cannot hold such a row:" if report.files_planned < report.files_total else ""
+    yield _text(f"It reads {read}, {bytes_text(report.bytes_planned)}{of_bytes}. {others}")
     yield report.funnel_html()
     attribution = attribute(scan.reattached())
     if attribution.parts:
@@ -241,7 +241,7 @@ def _deletes(files: FilePlan, detail: TableDetail) -> Iterator[str]:
     about = f"{_count(detail.files_with_deletes, 'file')} of {count_text(detail.files)} have deletes"
     yield _text(f"{about}, of {deleted}, in {_count(detail.delete_files, 'delete file')}. Every reader merges them.")
     yield _heading("Files by the share of their rows that is deleted")
-    rows = ((label, n, _count(n, "file"), label != "no deletes") for label, n in shares)
+    rows = ((label, n, _count(n, "file") if n else "", label != "no deletes") for label, n in shares)
     yield bars(rows, max(n for _, n in shares))
 
 
@@ -260,32 +260,18 @@ def _commits(history: pa.Table) -> Iterator[str]:
         )
         series = [(name, counts.tolist()) for name, counts in zip(found.operations, found.counts, strict=True)]
         yield steps(series, time_text(found.moment(0)), time_text(found.moment(-1)))
-    latest = history.slice(0, _SHOWN_VERSIONS)
-    chosen = latest.select([name for name in latest.column_names if name in _OF_COMMITS]).to_pylist()
-    rows = [
-        (
-            str(one["version"]),
-            time_text(one["timestamp"]),
-            one["operation"] or "unknown",
-            changed_rows_text(one),
-            one.get("user") or "",
-        )
-        for one in chosen
-    ]
     yield _heading("The newest ones")
-    yield _wide(grid(["version", "time", "operation", "rows", "user"], rows))
-
-
-_OF_COMMITS = ("version", "timestamp", "operation", "added_rows", "deleted_rows", "updated_rows", "user")
+    columns = commit_columns(history.slice(0, _SHOWN_VERSIONS))
+    yield _wide(grid(list(columns), zip(*columns.values(), strict=True)))
 
 
 def _definition(scan: ScanRequest, detail: TableDetail) -> Iterator[str]:
-    columns = list(column_rows(scan.snapshot))
+    columns = [[shortened(text, 200) for text in row] for row in column_rows(scan.snapshot)]
     yield _title("Definition")
     yield facts(detail_rows(detail))
     shown = columns[:_SHOWN_COLUMNS]
     more = f" (the first {len(shown)})" if len(shown) < len(columns) else ""
-    yield _folded(f"{_count(len(columns), 'column')}{more}", grid(["column", "type", "nullable", "comment"], shown))
+    yield _folded(f"{_count(len(columns), 'column')}{more}", grid(COLUMN_NAMES, shown))
     if detail.properties:
         rows = [(name, shortened(value, 300)) for name, value in sorted(detail.properties.items())]
         yield _folded(_count(len(rows), "property", "properties"), grid(["property", "value"], rows[:_SHOWN_COLUMNS]))
@@ -297,6 +283,11 @@ def _duration(milliseconds: int) -> str:
         if milliseconds >= 2 * length:
             return f"{milliseconds / length:,.1f} {unit}".replace(".0 ", " ")
     return f"{milliseconds:,} ms"
+
+
+def _large(n: int | None) -> str:
+    """``12,345``; ``9.05 billion``."""
+    return count_text(n) if n is None or n < 10**9 else f"{n / 10**9:,.2f} billion"
 
 
 def _count(n: int, noun: str, plural: str | None = None) -> str:
