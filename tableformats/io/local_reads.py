@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyarrow import fs
 
-__all__ = ["open_local"]
+__all__ = ["missing_hint", "open_local"]
 
 _KINDS = {
     stat.S_IFIFO: "a pipe",
@@ -34,6 +34,25 @@ _NO_PATHS = {
     errno.EILSEQ: "the file system does not allow the path",
 }
 """What the path itself, and no fault of the machine, makes of opening it."""
+_MOST_NAMES = 1_000
+
+
+def missing_hint(path: str) -> str:
+    """What to do where nothing is at ``path``: names like it, or the part of a local path that is there."""
+    if not path.startswith("/"):
+        return "Check the path"
+    above, _, name = path.rpartition("/")
+    try:
+        with os.scandir(above or "/") as entries:
+            names = [entry.name for _, entry in zip(range(_MOST_NAMES), entries, strict=False)]
+    except OSError:
+        while above and not os.path.isdir(above):
+            above = above.rpartition("/")[0]
+        return f"Check the path: of it, {above or '/'} is there"
+    import difflib
+
+    near = difflib.get_close_matches(name, names, n=3)
+    return f"Check the path. Near names: {', '.join(near)}" if near else "Check the path"
 
 
 def open_local(path: str) -> pa.NativeFile:

@@ -21,7 +21,7 @@ from ..runtime.boundary import note_path
 from ..runtime.concurrency import cached_property
 from ..runtime.io_threads import ReadAhead
 from ..runtime.pickling import Portable
-from .local_reads import open_local
+from .local_reads import missing_hint, open_local
 from .local_writes import create_local, link_local, write_local
 from .path_policy import PathPolicy, SharedPrefix
 from .paths import normalize, scheme_of, strip_trailing
@@ -512,7 +512,7 @@ class Storage(Portable):
     def require_root(self) -> None:
         """Raise TableNotFoundError unless something is at the root."""
         if not self.is_dir(self.root) and not self.is_file(self.root):
-            raise TableNotFoundError("nothing is at the location", path=self.root, hint="Check the path")
+            raise TableNotFoundError("nothing is at the location", path=self.root, hint=missing_hint(self.root))
 
     # ---- writing ----------------------------------------------------------------------------------------------------
 

@@ -1,5 +1,6 @@
-"""What is at a location that no format claims: an empty directory, plain Parquet, a table of a format without a plugin,
-a directory of tables, or a path inside a table. Each gets its own sentence and hint.
+"""What is at a location that no format claims, or another one than the format that was asked for: an empty directory,
+plain Parquet, a table of a format without a plugin, a directory of tables, a path inside a table. Each gets its own
+sentence and hint.
 
 This is looked at after detection has failed, so it may cost some listings. It reads no file. What cannot be listed is
 not guessed at.
@@ -8,19 +9,22 @@ not guessed at.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from typing import NamedTuple
 
-from ..errors import UnknownFormatError
+from ..errors import TableNotFoundError, UnknownFormatError
 from ..io.storage import Storage
 
-__all__ = ["unknown_location"]
+__all__ = ["not_of_format", "unknown_location"]
 
 Claims = Callable[[Storage], Sequence[str]]
 """The names of the formats that claim the root of a storage."""
 
 _MOST_PARENTS = 8
 _MOST_CHILDREN = 50
-"""Subdirectories of a location that formats are asked about."""
+"""Subdirectories of a location that formats are asked about, and of all of these together."""
+_MOST_LISTED = 20
+"""Subdirectories of a location that are listed, if none of them is a table."""
 _NAMED = 3
 _DATA_SUFFIXES = (".parquet", ".parq", ".orc", ".csv")
 _MARKERS = {".hoodie": "Hudi", "_versions": "Lance"}
@@ -55,6 +59,23 @@ def unknown_location(storage: Storage, claims: Claims, formats: str) -> UnknownF
     return UnknownFormatError(message, path=storage.root, hint=hint)
 
 
+def not_of_format(storage: Storage, name: str, claims: Claims, formats: str) -> TableNotFoundError:
+    """The error for a location that ``name``, the format that was asked for, does not claim.
+
+    Parameters are those of :func:`unknown_location`.
+    """
+    found = claims(storage)
+    if found:
+        kinds = " and ".join(kind.capitalize() for kind in found)
+        article = "an" if kinds.startswith(tuple("AEIOU")) else "a"
+        message = f"format={name!r}, but this is {article} {kinds} table"
+        hint: str | None = f"Leave out format=, or pass format={found[0]!r}"
+    else:
+        instead = unknown_location(storage, claims, formats)
+        message, hint = f"there is no {name.capitalize()} table: {instead.message}", instead.hint
+    return TableNotFoundError(message, path=storage.root, field="format", hint=hint)
+
+
 def _unknown(formats: str) -> tuple[str, str]:
     message = f"the location is no table of a known format ({formats or 'none is installed'})"
     return message, "Pass the directory of the table itself, or its metadata file"
@@ -79,10 +100,13 @@ def _described(storage: Storage, claims: Claims, formats: str) -> tuple[str, str
         other = "DuckLake"
     if other is not None:
         return _other_format(other, formats)
-    tables = list(_tables_below(storage, children, claims))
+    tables = list(islice(_tables_below(storage, children, claims), _NAMED + 1))
     if tables:
         named = ", ".join(tables[:_NAMED]) + (", ..." if len(tables) > _NAMED else "")
-        return f"the directory holds tables, but is none: {named}", f"Open one of them: {_below(storage, tables[0])}"
+        return (
+            f"the directory holds tables, but is none: {named}",
+            f"Open one of them: {_below(storage.root, tables[0])}",
+        )
     if any(name.lower().endswith(_DATA_SUFFIXES) for name in children.files) or any(
         "=" in name for name in children.directories
     ):
@@ -105,20 +129,37 @@ def _inside_of_table(storage: Storage, claims: Claims) -> tuple[str, str] | None
             return None
         formats = claims(_at(storage, above))
         if formats:
-            return f"this is inside of the {' and '.join(formats)} table {above}", f"Open {above}"
+            kinds = " and ".join(kind.capitalize() for kind in formats)
+            return f"this is inside of the {kinds} table {above}", f"Open {above}"
     return None
 
 
 def _tables_below(storage: Storage, children: _Children, claims: Claims) -> Iterator[str]:
+    """The names of directories that are tables: of this directory, or else of its directories."""
+    is_any = False
     for name in children.directories[:_MOST_CHILDREN]:
-        if claims(_at(storage, _below(storage, name))):
+        if claims(_at(storage, _below(storage.root, name))):
+            is_any = True
+            yield name
+    if is_any:
+        return
+    # Not of those that data files of a partition stand in, nor of hidden ones.
+    listed = [name for name in children.directories if "=" not in name and not name.startswith(("_", "."))]
+    below = (
+        f"{name}/{inner}"
+        for name in listed[:_MOST_LISTED]
+        for inner in _children(storage, _below(storage.root, name)).directories
+    )
+    for name in islice(below, _MOST_CHILDREN):
+        if claims(_at(storage, _below(storage.root, name))):
             yield name
 
 
-def _children(storage: Storage) -> _Children:
+def _children(storage: Storage, location: str | None = None) -> _Children:
+    """What is in a directory; None: in the root."""
     from pyarrow import fs
 
-    filesystem, inner = storage.filesystem_path(storage.root)
+    filesystem, inner = storage.filesystem_path(storage.root if location is None else location)
     found = filesystem.get_file_info(fs.FileSelector(inner))
     files, directories = (
         sorted(info.base_name for info in found if info.type == kind)
@@ -127,8 +168,8 @@ def _children(storage: Storage) -> _Children:
     return _Children(files, directories)
 
 
-def _below(storage: Storage, name: str) -> str:
-    return f"{storage.root.rstrip('/')}/{name}"
+def _below(location: str, name: str) -> str:
+    return f"{location.rstrip('/')}/{name}"
 
 
 def _at(storage: Storage, location: str) -> Storage:

@@ -14,12 +14,19 @@ from typing import Any
 
 import pluggy
 
-from ..errors import AmbiguousFormatError, PluginContractError, PluginLoadError, TableFormatsError, UnknownFormatError
+from ..errors import (
+    AmbiguousFormatError,
+    PluginContractError,
+    PluginLoadError,
+    TableFormatsError,
+    TableNotFoundError,
+    UnknownFormatError,
+)
 from ..io.storage import Storage
 from ..runtime.io_threads import at_once
 from . import hookspecs
 from .format import OpenOptions, TableFormat
-from .recognition import unknown_location
+from .recognition import not_of_format, unknown_location
 
 __all__ = ["ENTRY_POINT_GROUP", "PluginHost", "PluginRecord", "host"]
 
@@ -162,11 +169,24 @@ class PluginHost:
                 path=storage.root,
                 hint=f"Plugins that could not be loaded: {', '.join(broken)}; see 'tableformats plugins'",
             )
-        raise unknown_location(
-            storage,
-            lambda other: [f.name for f in self.formats.values() if self._claims(f, other, options)],
-            names_of_all,
-        )
+        raise unknown_location(storage, partial(self._claiming, options=options), names_of_all)
+
+    def not_found(
+        self, format: TableFormat, storage: Storage, options: OpenOptions, error: TableNotFoundError
+    ) -> TableNotFoundError:
+        """What to raise where ``format``, which a user asked for, found no table at ``storage.root``, with ``error``:
+        what is there instead, if something is."""
+        storage.require_root()
+        try:
+            if self._claims(format, storage, options):
+                return error  # it is a table of the format, and something of it is not there
+            claiming = partial(self._claiming, options=options)
+            return not_of_format(storage, format.name, claiming, ", ".join(sorted(self.formats)))
+        except TableFormatsError:
+            return error
+
+    def _claiming(self, storage: Storage, options: OpenOptions) -> list[str]:
+        return [f.name for f in self.formats.values() if self._claims(f, storage, options)]
 
     def _claims(self, format: TableFormat, storage: Storage, options: OpenOptions) -> bool:
         try:

@@ -146,7 +146,9 @@ def open_table(
         found.check_options(options.format_options)
         try:
             opened = found.open(storage, options)
-        except TableNotFoundError:
+        except TableNotFoundError as error:
+            if format is not None and origin is None:
+                raise host().not_found(found, storage, options, error) from None
             storage.require_root()
             raise
     if origin is not None:

@@ -41,6 +41,14 @@ def test_a_missing_path(tmp_path: Path, format: str | None) -> None:
     assert isinstance(caught.value, FileNotFoundError)
 
 
+def test_a_misspelt_path_names_near_ones(tmp_path: Path) -> None:
+    (tmp_path / "events").mkdir()
+    for name, hint in (("evnts", "Near names: events"), ("other", "Check the path"), ("a/b/c", f"{tmp_path} is there")):
+        with pytest.raises(tf.TableNotFoundError) as caught:
+            tf.open_table(tmp_path / name)
+        assert caught.value.hint and caught.value.hint.endswith(hint)
+
+
 def test_an_empty_directory(tmp_path: Path) -> None:
     with pytest.raises(tf.UnknownFormatError) as caught:
         tf.open_table(tmp_path)
@@ -83,11 +91,35 @@ def test_a_parent_of_tables_names_them(tmp_path: Path) -> None:
     unknown(tmp_path, "holds tables, but is none: a, b, c, ...", f"Open one of them: {tmp_path}/a")
 
 
+def test_a_parent_of_directories_of_tables_names_them(tmp_path: Path) -> None:
+    for name in ("sales/new", "sales/old", "day=1/not", "_old/not"):
+        (tmp_path / name / "_delta_log").mkdir(parents=True)
+    unknown(tmp_path, "holds tables, but is none: sales/new, sales/old", f"Open one of them: {tmp_path}/sales/new")
+
+
+def test_the_wrong_format_says_what_is_there(tmp_path: Path) -> None:
+    def found(location: Path, format: str) -> str:
+        with pytest.raises(tf.TableNotFoundError) as caught:
+            tf.open_table(location, format=format)
+        return str(caught.value)
+
+    (tmp_path / "above" / "log" / "_delta_log").mkdir(parents=True)
+    (tmp_path / "hudi" / ".hoodie").mkdir(parents=True)
+    assert "format='iceberg', but this is a Delta table" in found(DELTA, "iceberg")
+    assert found(ICEBERG, "delta").endswith("Leave out format=, or pass format='iceberg'")
+    assert "format='delta', but this is an Iceberg table" in found(ICEBERG, "delta")
+    assert "there is no Delta table: the directory holds tables, but is none: log" in found(tmp_path / "above", "delta")
+    assert f"there is no Iceberg table: this is inside of the Delta table {DELTA}" in found(
+        DELTA / "_delta_log", "iceberg"
+    )
+    assert "there is no Delta table: the location holds a Hudi table" in found(tmp_path / "hudi", "delta")
+
+
 @pytest.mark.parametrize(("table", "format"), [(DELTA, "delta"), (ICEBERG, "iceberg")])
 def test_a_path_inside_a_table_names_the_table(table: Path, format: str) -> None:
     inside = next(path for path in sorted(table.rglob("*.parquet")))
     for location in (inside, inside.parent):
-        unknown(location, f"inside of the {format} table {table}", f"Open {table}")
+        unknown(location, f"inside of the {format.capitalize()} table {table}", f"Open {table}")
 
 
 @pytest.mark.parametrize("format", ["delta", "iceberg"])
