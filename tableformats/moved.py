@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from importlib.abc import MetaPathFinder
 from types import ModuleType
 
 __all__ = ["MOVED", "install"]
@@ -37,7 +36,7 @@ MOVED: dict[str, str] = {
 """Old module -> the module from which its names are imported now."""
 
 
-class _MovedFinder(MetaPathFinder):
+class _MovedFinder:
     """Asked last, for modules that nobody else finds."""
 
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None) -> None:
@@ -50,4 +49,4 @@ class _MovedFinder(MetaPathFinder):
 def install() -> None:
     """Let imports of old paths say where the names are now."""
     if not any(isinstance(finder, _MovedFinder) for finder in sys.meta_path):
-        sys.meta_path.append(_MovedFinder())
+        sys.meta_path.append(_MovedFinder())  # type: ignore[arg-type]  # importlib.abc takes 5 ms

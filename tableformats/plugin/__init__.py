@@ -5,6 +5,9 @@ names in the entry-point group ``tableformats``. Beside the contract stand the h
 project use themselves: schemas and transforms, storage, errors, array helpers, threads and kernels.
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from .._core.bitmap import validate
 from .._core.filekeys import FileKeySet
 from .._core.pyroaring_bitmaps import bitmap_of
@@ -48,9 +51,7 @@ from ..errors import (
     UnsupportedFeatureError,
 )
 from ..io.buffers import ReusableBuffer
-from ..io.catalog_commits import CatalogCommit, CatalogCommits, CatalogWriter, StagedTable
 from ..io.compression import AVRO_CODECS, INFLATE_ERRORS, compress_avro, inflate_avro, libdeflate
-from ..io.exclusive_put import check_exclusive_puts, put_exclusively
 from ..io.orc_tail import OrcTail
 from ..io.parquet_chunks import check_footer, check_pages
 from ..io.parquet_footers import has_sound_chunks
@@ -61,7 +62,6 @@ from ..limits import DEFAULT_LIMITS, FOOTER_ITEMS, Limits
 from ..runtime.boundary import is_fault_of_machine
 from ..runtime.concurrency import cached_property, free_after_fork
 from ..runtime.threads import ahead, bundles, in_order, runs, thread_count
-from ..runtime.turns import local_turn
 from ..schema import (
     EXACT,
     DecimalType,
@@ -92,29 +92,34 @@ from .partitions import Implied, ImpliedBounds, PartitionField, PartitionSpec, p
 from .report import ScanReport
 from .snapshot import FormatSnapshot, ReadRequest, SplitOptions
 from .statistics import Bounds, Statistics, StatisticsSlice
-from .upkeep import CheckpointResult
-from .verification import Violation
-from .writing.row_rules import (
-    ComputedColumn,
-    IdentityColumn,
-    RowCheck,
-    RowRules,
-    column_default,
-    constant_default,
-    generated_column,
-    names_in,
-    row_check,
-)
-from .writing.table_change import (
-    CommittedChange,
-    ConflictCheck,
-    CreateRequest,
-    MetadataChange,
-    ReferenceChange,
-    TableChange,
-)
-from .writing.transaction import Commit, FormatTransaction
-from .writing.write_target import SortColumn, WriteTarget, added_files_schema, stored_leaves
+
+if TYPE_CHECKING:
+    from ..io.catalog_commits import CatalogCommit, CatalogCommits, CatalogWriter, StagedTable
+    from ..io.exclusive_put import check_exclusive_puts, put_exclusively
+    from ..runtime.turns import local_turn
+    from .upkeep import CheckpointResult
+    from .verification import Violation
+    from .writing.row_rules import (
+        ComputedColumn,
+        IdentityColumn,
+        RowCheck,
+        RowRules,
+        column_default,
+        constant_default,
+        generated_column,
+        names_in,
+        row_check,
+    )
+    from .writing.table_change import (
+        CommittedChange,
+        ConflictCheck,
+        CreateRequest,
+        MetadataChange,
+        ReferenceChange,
+        TableChange,
+    )
+    from .writing.transaction import Commit, FormatTransaction
+    from .writing.write_target import SortColumn, WriteTarget, added_files_schema, stored_leaves
 
 __all__ = [
     "AVRO_CODECS",
@@ -275,10 +280,49 @@ __all__ = [
     "without_rows",
 ]
 
+# What planning does not need: it is loaded by the first module that writes, checks or repairs.
+_LOADED_WHEN_USED = {
+    "CatalogCommit": "..io.catalog_commits",
+    "CatalogCommits": "..io.catalog_commits",
+    "CatalogWriter": "..io.catalog_commits",
+    "CheckpointResult": ".upkeep",
+    "Commit": ".writing.transaction",
+    "CommittedChange": ".writing.table_change",
+    "ComputedColumn": ".writing.row_rules",
+    "ConflictCheck": ".writing.table_change",
+    "CreateRequest": ".writing.table_change",
+    "FormatTransaction": ".writing.transaction",
+    "IdentityColumn": ".writing.row_rules",
+    "MetadataChange": ".writing.table_change",
+    "ReferenceChange": ".writing.table_change",
+    "RowCheck": ".writing.row_rules",
+    "RowRules": ".writing.row_rules",
+    "SortColumn": ".writing.write_target",
+    "StagedTable": "..io.catalog_commits",
+    "TableChange": ".writing.table_change",
+    "Violation": ".verification",
+    "WriteTarget": ".writing.write_target",
+    "added_files_schema": ".writing.write_target",
+    "check_exclusive_puts": "..io.exclusive_put",
+    "column_default": ".writing.row_rules",
+    "constant_default": ".writing.row_rules",
+    "generated_column": ".writing.row_rules",
+    "local_turn": "..runtime.turns",
+    "names_in": ".writing.row_rules",
+    "put_exclusively": "..io.exclusive_put",
+    "row_check": ".writing.row_rules",
+    "stored_leaves": ".writing.write_target",
+}
 _RENAMED = {"FilePart": "MetadataPart", "StatisticsOfRows": "StatisticsSlice"}
 
 
-def __getattr__(name: str) -> object:
+def __getattr__(name: str) -> Any:
+    if name in _LOADED_WHEN_USED:
+        return getattr(import_module(_LOADED_WHEN_USED[name], __name__), name)
     if name in _RENAMED:
         raise ImportError(f"tableformats.plugin.{name} is called {_RENAMED[name]} now", name=name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -10,18 +10,19 @@ from typing import TYPE_CHECKING
 
 from ..cache.metadata_cache import MetadataCache
 from ..errors import SnapshotNotFoundError, UnsupportedFeatureError
-from ..io.catalog_commits import CatalogCommits, CatalogWriter, StagedTable
 from ..io.storage import Storage
 from ..runtime.boundary import guarded_methods
 from .changes import FormatChanges
 from .snapshot import FormatSnapshot
-from .upkeep import CheckpointResult
-from .verification import Violation
-from .writing.table_change import CreateRequest, MetadataChange
-from .writing.transaction import FormatTransaction
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from ..io.catalog_commits import CatalogCommits, CatalogWriter, StagedTable
+    from .upkeep import CheckpointResult
+    from .verification import Violation
+    from .writing.table_change import CreateRequest, MetadataChange
+    from .writing.transaction import FormatTransaction
 
 
 __all__ = ["FormatTable", "OpenOptions", "SnapshotSelector", "TableFormat", "utc_datetime"]

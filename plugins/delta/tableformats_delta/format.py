@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from tableformats.plugin import CreateRequest, MetadataChange, OpenOptions, TableFormat, TableNotFoundError, datetimes
+from tableformats.plugin import OpenOptions, TableFormat, TableNotFoundError, datetimes
 
 from .log.names import LOG_DIRECTORY
 
 if TYPE_CHECKING:
-    from tableformats.plugin import Storage
+    from tableformats.plugin import CreateRequest, Storage
 
     from .table import DeltaTable
     from .write.transaction import DeltaTransaction
@@ -62,6 +62,8 @@ class DeltaFormat(TableFormat):
 
     def create(self, storage: Storage, options: OpenOptions, request: CreateRequest) -> DeltaTransaction:
         """See :meth:`tableformats.plugin.TableFormat.create` and :func:`.write.creation.created_definition`."""
+        from tableformats.plugin import MetadataChange
+
         from .table import DeltaTable
         from .write.transaction import DeltaTransaction
 
