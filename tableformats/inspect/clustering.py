@@ -86,7 +86,7 @@ class ColumnClustering:
             )
             for row in self.histogram.to_pylist()
         )
-        reads = f"{self.average_depth:.1f} files on average, in {count_text(self.max_depth)} at most"
+        reads = f"{self.average_depth:,.1f} files on average, in {count_text(self.max_depth)} at most"
         unknown = f"; {count_text(self.files_without_bounds)} files have no bounds" if self.files_without_bounds else ""
         about = f"a value of {self.column} may be in {reads}{unknown}"
         return page("Clustering", about, bars(rows, len(self.depths)))
@@ -105,7 +105,7 @@ def clustering_rows(found: Sequence[ColumnClustering]) -> Iterator[tuple[str, ..
     """One row of texts for each column, for people."""
     for one in found:
         counts = (one.max_depth, one.files_without_bounds, one.files_without_values)
-        yield one.column, count_text(one.files), f"{one.average_depth:.1f}", *map(count_text, counts)
+        yield one.column, count_text(one.files), f"{one.average_depth:,.1f}", *map(count_text, counts)
 
 
 def depth_text(first: int, last: int) -> str:

@@ -61,7 +61,7 @@ class Plots:
         rows = found.histogram.to_pylist()
         labels = [depth_text(row["depth_from"], row["depth_to"]) for row in rows]
         _columns(ax, labels, [row["files"] for row in rows], [row["depth_to"] < 3 for row in rows])
-        average = f"depth {found.average_depth:.1f} on average, {count_text(found.max_depth)} at most"
+        average = f"depth {found.average_depth:,.1f} on average, {count_text(found.max_depth)} at most"
         ax.set(title=_text(f"{found.column}: {average}"), xlabel="files that one value may be in", ylabel="files")
         return ax
 
@@ -77,7 +77,6 @@ class Plots:
         bins = size_bins(plan.survivors["size_bytes"])
         ax = _axes(ax)
         _columns(ax, list(map(str, bins)), [one.files for one in bins], [not one.is_small for one in bins])
-        ax.tick_params(axis="x", rotation=45)
         size = f"{count_text(len(plan))} files, {bytes_text(plan.report.bytes_planned)}"
         ax.set(title=size, xlabel="size of a file", ylabel="files")
         return ax
@@ -99,8 +98,8 @@ class Plots:
             ax.bar(moments[:-1], counts, np.diff(moments), bottom=bottom, align="edge", label=_text(name))
             bottom = bottom + counts
         if found.operations:
+            _dated(ax)
             ax.legend()
-            ax.figure.autofmt_xdate()
         noun = "commit" if found.commits == 1 else "commits"
         ax.set(title=f"{count_text(found.commits)} {noun}", xlabel="time (UTC)", ylabel="commits")
         return ax
@@ -147,7 +146,18 @@ def _columns(ax: Axes, labels: Sequence[str], counts: Sequence[int], stands_out:
     """A column for each label, with its count above it."""
     drawn: Any = ax.bar(range(len(labels)), counts, color=["C0" if out else _PLAIN for out in stands_out])
     ax.set_xticks(range(len(labels)), labels)
-    ax.bar_label(drawn, labels=list(map(count_text, counts)), padding=2)
+    ax.tick_params(axis="x", rotation=45)
+    ax.bar_label(drawn, labels=[count_text(n) if n else "" for n in counts], padding=2)
+    ax.margins(y=0.1)
+
+
+def _dated(ax: Axes) -> None:
+    """Write the times of the x axis short, and the counts of the y axis whole."""
+    from matplotlib.dates import ConciseDateFormatter
+    from matplotlib.ticker import MaxNLocator
+
+    ax.xaxis.set_major_formatter(ConciseDateFormatter(ax.xaxis.get_major_locator()))
+    ax.yaxis.set_major_locator(MaxNLocator(integer=True))
 
 
 def _text(text: str) -> str:
