@@ -136,9 +136,25 @@ def values_of(column: pa.ChunkedArray) -> list[Any]:
     In text, U+FFFD stands for bytes that are not UTF-8.
     """
     try:
-        return list(column.to_pylist())
+        found = _moments(column)
+        return list(column.to_pylist()) if found is None else found
     except (OverflowError, ValueError):
         return [_python_value(scalar) for scalar in column]
+
+
+def _moments(column: pa.ChunkedArray) -> list[dt.datetime | None] | None:
+    """The values of a column of timestamps; None: it is none. Raises OverflowError for years that Python lacks.
+
+    For these, pyarrow would import pandas, which takes longer than most commands.
+    """
+    from pyarrow import int64, types
+
+    kind = column.type
+    if not types.is_timestamp(kind) or kind.tz not in (None, "UTC") or kind.unit == "ns":
+        return None
+    start = dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc if kind.tz else None)
+    step = dt.timedelta(microseconds=10 ** (6 - _DIGITS[kind.unit]))
+    return [None if n is None else start + n * step for n in column.cast(int64()).to_pylist()]
 
 
 def _python_value(scalar: pa.Scalar) -> Any:

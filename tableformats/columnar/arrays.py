@@ -30,6 +30,7 @@ __all__ = [
     "scalar",
     "strings",
     "text_buffers",
+    "text_maps",
     "to_arrow",
     "to_numpy",
 ]
@@ -113,6 +114,15 @@ def distinct(values: np.ndarray) -> list[Any]:
 def strings(texts: Sequence[str | None]) -> pa.StringArray:
     """string[n]; None is null."""
     return binaries([None if text is None else text.encode() for text in texts]).view(pa.string())
+
+
+def text_maps(rows: Sequence[Sequence[tuple[str, str | None]] | None]) -> pa.MapArray:
+    """map<string, string>[n] of the pairs of each row; None is null."""
+    ends = np.cumsum([0, *(len(row or ()) for row in rows)], dtype=np.int32)
+    valid = np.array([*(row is not None for row in rows), True], bool)  # a null offset is a null map
+    pairs = [pair for row in rows for pair in row or ()]
+    keys, items = strings([key for key, _ in pairs]), strings([item for _, item in pairs])
+    return pa.MapArray.from_arrays(to_arrow(ends, pa.int32(), valid), keys, items)
 
 
 def binaries(values: Sequence[bytes | None]) -> pa.BinaryArray:

@@ -61,11 +61,14 @@ class ColumnClustering:
         import numpy as np
         import pyarrow as pa
 
+        from ..columnar.arrays import to_arrow
+
         steps = np.ceil(np.log2(np.maximum(self.depths, 1))).astype(np.int64)
         counts = np.bincount(steps) if len(steps) else np.zeros(0, np.int64)
         last = 2 ** np.arange(len(counts), dtype=np.int64)
         first = np.concatenate([[1], last[:-1] + 1])[: len(counts)].astype(np.int64)
-        return pa.table({"depth_from": first, "depth_to": last, "files": counts.astype(np.int64)})
+        columns = {"depth_from": first, "depth_to": last, "files": counts.astype(np.int64)}
+        return pa.table({name: to_arrow(values) for name, values in columns.items()})
 
     def __repr__(self) -> str:
         files = f"{count_text(self.max_depth)} of {count_text(self.files)} files"
@@ -137,6 +140,7 @@ def clustering_of(found: Sequence[RangedFiles], column: BoundColumn) -> ColumnCl
     import numpy as np
     import pyarrow as pa
 
+    from ..columnar.arrays import to_arrow, to_numpy
     from ..schema import arrow_type
 
     kind = arrow_type(column.type)
@@ -145,12 +149,12 @@ def clustering_of(found: Sequence[RangedFiles], column: BoundColumn) -> ColumnCl
     for files in found:
         lower, upper, has_values = _bounds(files, column.id, kind)
         without_values += int(np.count_nonzero(~has_values))
-        mask = pa.array(has_values)
+        mask = to_arrow(has_values)
         lowers.append(lower.filter(mask))
         uppers.append(upper.filter(mask))
     lower, upper = pa.concat_arrays(lowers), pa.concat_arrays(uppers)
-    is_known = lower.is_valid().to_numpy(zero_copy_only=False) & upper.is_valid().to_numpy(zero_copy_only=False)
-    mask = pa.array(is_known)
+    is_known = to_numpy(lower.is_valid()) & to_numpy(upper.is_valid())
+    mask = to_arrow(is_known)
     depths = np.sort(overlap_depths(lower.filter(mask), upper.filter(mask)))
     return ColumnClustering(
         str(column),
@@ -169,14 +173,16 @@ def _bounds(files: RangedFiles, column: int, kind: pa.DataType) -> tuple[pa.Arra
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    from ..columnar.arrays import FALSE, scalar, to_numpy
+
     lower = upper = pa.nulls(files.n, kind)
     has_values = np.ones(files.n, bool)
     for _, known in files.ranges[column]:
         lower, upper = pc.coalesce(lower, known.lower), pc.coalesce(upper, known.upper)
         has_values &= known.may_value.astype(bool)
     if pa.types.is_floating(kind):  # bounds are NaN where all values are
-        has_values &= ~pc.fill_null(pc.is_nan(lower), False).to_numpy(zero_copy_only=False)
-        zero = pa.scalar(0.0, kind)
+        has_values &= ~to_numpy(pc.fill_null(pc.is_nan(lower), FALSE))
+        zero = scalar(0.0, kind)
         lower, upper = pc.add(lower, zero), pc.add(upper, zero)  # -0.0 becomes 0.0, which it equals
     return lower, upper, has_values
 
@@ -205,11 +211,13 @@ def _ranks(values: pa.Array) -> np.ndarray:
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    from ..columnar.arrays import to_numpy
+
     if pa.types.is_boolean(values.type):
         values = values.cast(pa.int8())
     if pa.types.is_fixed_size_binary(values.type):
         values = values.cast(pa.binary())
-    return pc.rank(values, sort_keys="ascending", tiebreaker="dense").to_numpy().astype("int64") - 1
+    return to_numpy(pc.rank(values, sort_keys="ascending", tiebreaker="dense")).astype("int64") - 1
 
 
 def _range_max(values: np.ndarray, first: np.ndarray, last: np.ndarray) -> np.ndarray:

@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..display import facts, page
-from .files import plan_of
+from .files import partitions_of, plan_of
 from .text import bytes_text, count_text, location_text, time_text
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from ..planning.handle import SnapshotHandle
     from ..planning.plan import FilePlan
 
@@ -102,7 +100,7 @@ def detail_of(plan: FilePlan) -> TableDetail:
         report.delete_files,
         len(snapshot.schema),
         partition_columns(snapshot),
-        _partitions(plan.survivors),
+        len(partitions_of(plan.survivors)[1]),
         snapshot.properties,
         report.metadata_files_read,
         report.metadata_bytes_read,
@@ -147,14 +145,3 @@ def _deleted_rows(plan: FilePlan) -> int | None:
 
     deleted = plan.delete_files.files["cardinality"]
     return None if deleted.null_count else int(pc.sum(deleted).as_py() or 0)
-
-
-def _partitions(files: pa.Table) -> int:
-    """The number of distinct partition values of some files."""
-    import pyarrow as pa
-
-    if not files.num_rows:
-        return 0
-    members = [files["spec_id"], *files["partition"].combine_chunks().flatten()]
-    names = [str(i) for i in range(len(members))]
-    return int(pa.table(members, names).group_by(names, use_threads=False).aggregate([]).num_rows)

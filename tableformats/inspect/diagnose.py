@@ -16,7 +16,7 @@ from ..planning.attribution import Reason, attribute
 from .clustering import clustering_of
 from .detail import partition_columns
 from .file_ranges import columns_of_filter, ranged_files
-from .health import SMALL_BYTES, compacted_count
+from .health import SMALL_BYTES, compacted_count, is_small
 from .text import bytes_text, count_text, percent_text
 
 if TYPE_CHECKING:
@@ -167,10 +167,8 @@ def _distinct_partitions(files: pa.Table, field_id: int) -> int:
 
 
 def _files(plan: FilePlan) -> Iterator[Advice]:
-    import pyarrow.compute as pc
-
     files, n = plan.survivors, len(plan)
-    small = pc.sum(pc.less(files["size_bytes"], SMALL_BYTES)).as_py() or 0
+    small = int(is_small(files).sum())
     after = compacted_count(files)
     if small and after < n * (1 - _SHARE):
         evidence = f"{_of_files(small, n)} that are planned have less than {bytes_text(SMALL_BYTES)}"

@@ -1,16 +1,17 @@
-"""All files of a snapshot, as a plan and as an Arrow table."""
+"""All files of a snapshot, as a plan and as an Arrow table, and the partitions that they are in."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    import numpy as np
     import pyarrow as pa
 
     from ..planning.handle import SnapshotHandle
     from ..planning.plan import FilePlan
 
-__all__ = ["files_of", "plan_of"]
+__all__ = ["files_of", "partitions_of", "plan_of"]
 
 
 def plan_of(snapshot: SnapshotHandle) -> FilePlan:
@@ -29,3 +30,31 @@ def files_of(snapshot: SnapshotHandle) -> pa.Table:
     from ..planning.public_files import public_files
 
     return public_files(plan_of(snapshot))
+
+
+def partitions_of(files: pa.Table) -> tuple[np.ndarray, np.ndarray]:
+    """Which of some files are in the same partition.
+
+    Parameters
+    ----------
+    files : pyarrow.Table
+        With ``spec_id`` and ``partition``.
+
+    Returns
+    -------
+    codes : int64[n]
+        The partition of each file, from 0 on.
+    first : int64[partitions]
+        A file of each partition.
+    """
+    import numpy as np
+
+    from ..columnar.arrays import flat, to_numpy
+
+    # Table.group_by would import pyarrow.dataset, and that pandas, which take longer than all of this.
+    codes, first = np.zeros(files.num_rows, np.int64), np.arange(min(files.num_rows, 1))
+    for values in (flat(files["spec_id"]), *flat(files["partition"]).flatten()):
+        encoded = values.dictionary_encode(null_encoding="encode")
+        both = codes * max(len(encoded.dictionary), 1) + to_numpy(encoded.indices)
+        _, first, codes = np.unique(both, return_index=True, return_inverse=True)
+    return codes, first

@@ -11,17 +11,18 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..display import ShownList, grid, page
-from .files import plan_of
+from .files import partitions_of, plan_of
 from .text import bytes_text, count_text, percent_text
 
 if TYPE_CHECKING:
+    import numpy as np
     import pyarrow as pa
 
     from ..planning.handle import SnapshotHandle
     from ..planning.plan import FilePlan
     from ..plugin.report import ScanReport
 
-__all__ = ["CHECKS", "SMALL_BYTES", "Finding", "Findings", "health", "health_of"]
+__all__ = ["CHECKS", "SMALL_BYTES", "Finding", "Findings", "compacted_count", "health", "health_of", "is_small"]
 
 TARGET_BYTES = 128_000_000
 """Size of a file that compaction would write, about Spark's ``spark.sql.files.maxPartitionBytes``."""
@@ -149,7 +150,7 @@ class _Examination:
         if not count:
             return
         median = pc.quantile(files["size_bytes"], 0.5)[0].as_py()
-        small = pc.sum(pc.less(files["size_bytes"], SMALL_BYTES)).as_py()
+        small = int(is_small(files).sum())
         yield Finding("median size of a file", bytes_text(int(median)))
         after = compacted_count(files)
         subject, figure = f"files below {bytes_text(SMALL_BYTES)}", _share(small, count)
@@ -192,17 +193,22 @@ class _Examination:
             yield Finding("note", note)
 
 
+def is_small(files: pa.Table) -> np.ndarray:
+    """bool[n]: the files that compaction merges."""
+    from ..columnar.arrays import to_numpy
+
+    found: np.ndarray = to_numpy(files["size_bytes"]) < SMALL_BYTES
+    return found
+
+
 def compacted_count(files: pa.Table) -> int:
     """The number of files after those below SMALL_BYTES are merged within their partitions."""
     import numpy as np
-    import pyarrow as pa
-    import pyarrow.compute as pc
 
-    small = files.filter(pc.less(files["size_bytes"], SMALL_BYTES))
-    keys = [small["spec_id"], *small["partition"].combine_chunks().flatten()]
-    names = [f"key{i}" for i in range(len(keys))]
-    grouped = pa.table([*keys, small["size_bytes"]], [*names, "bytes"]).group_by(names)
-    sizes = grouped.aggregate([("bytes", "sum")])["bytes_sum"].to_numpy()
+    from ..columnar.arrays import to_arrow, to_numpy
+
+    small = files.filter(to_arrow(is_small(files)))
+    sizes = np.bincount(partitions_of(small)[0], weights=to_numpy(small["size_bytes"]))
     return int(np.ceil(sizes / TARGET_BYTES).clip(min=1).sum()) + files.num_rows - small.num_rows
 
 

@@ -25,6 +25,7 @@ from ..columnar.arrays import (
     scalar,
     strings,
     text_buffers,
+    text_maps,
     to_arrow,
     to_numpy,
 )
@@ -272,6 +273,7 @@ __all__ = [
     "strings",
     "strip_trailing",
     "text_buffers",
+    "text_maps",
     "thread_count",
     "to_arrow",
     "to_numpy",

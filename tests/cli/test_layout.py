@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import os
 import pty
 import subprocess
@@ -9,11 +10,13 @@ import sys
 import time
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tableformats.cli.layout import table_lines, width_of
+from tableformats.cli.output import values_of
 from tests.cli.test_commands import DELTA, Shell, shell
 from tests.support.delta_log import DeltaLog, add, field
 
@@ -150,3 +153,13 @@ def test_history_says_how_many_rows_and_by_whom(shell: Shell, tmp_path: Path) ->
     assert [tuple(v[name] for name in names) for v in found] == [none, none, *expected[3:], none][:6]
     text = shell.ok("history", log.root)
     assert all(words in text for words in ("+3 ~4", "-2", "u2\\x1b"))
+
+
+def test_moments_are_those_of_arrow() -> None:
+    moments = [dt.datetime(1, 1, 1), None, dt.datetime(1969, 12, 31, 23, 59, 59, 999000), dt.datetime(9999, 12, 31)]
+    for unit in ("ms", "us"):
+        for tz in (None, "UTC"):
+            column = pa.chunked_array([pa.array(moments, pa.timestamp(unit, tz))])
+            assert values_of(column) == column.to_pylist()
+    late = pa.chunked_array([pa.array([2**60], pa.timestamp("us", "UTC"))])
+    assert values_of(late) == ["+38504-08-17T21:30:06.846976Z"]

@@ -18,6 +18,7 @@ from tableformats.columnar.arrays import (
     scalar,
     strings,
     text_buffers,
+    text_maps,
     to_arrow,
     to_numpy,
 )
@@ -132,3 +133,12 @@ def test_python_values(values: list[object], kind: pa.DataType) -> None:
 def test_what_does_not_fit(value: object, kind: pa.DataType) -> None:
     with pytest.raises((pa.ArrowInvalid, pa.ArrowTypeError, OverflowError)):
         array_of([value], kind)
+
+
+def test_maps_of_texts_are_those_of_arrow() -> None:
+    rows = [[("a", "1"), ("b", None)], None, [], [("ä", "")]]
+    for chosen in (rows, rows[:0], [None], rows[2:3]):
+        kind = pa.map_(pa.string(), pa.string())
+        found = text_maps(chosen)
+        found.validate(full=True)
+        assert found.equals(pa.array(chosen, kind)) and found.type == kind

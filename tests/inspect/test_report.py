@@ -5,6 +5,8 @@ from __future__ import annotations
 import datetime as dt
 import html
 import re
+import subprocess
+import sys
 import unicodedata
 from html.parser import HTMLParser
 from pathlib import Path
@@ -167,3 +169,14 @@ def test_what_the_command_refuses(shell: Shell, tmp_path: Path) -> None:
     assert "name the file of the page" in shell.fails(2, "report", DELTA, "--json")
     assert str(tmp_path) in shell.fails(1, "report", DELTA, "--relocate", "-o", tmp_path)
     assert "no column 'x'" in shell.fails(2, "report", DELTA, "--relocate", "-w", "x = 1")
+
+
+def test_no_slow_library_is_imported() -> None:
+    """pyarrow's conversions of Python values import pandas, which takes longer than the page of a large table."""
+    code = "import sys\nfrom tableformats.cli import main\n"
+    for location in (DELTA, ICEBERG):
+        where = ["--where", "id > 2", "--relocate"]
+        code += f"main(['report', {str(location)!r}, *{where!r}])\nmain(['history', {str(location)!r}, '--relocate'])\n"
+    code += "print(sorted({'pandas', 'matplotlib', 'pyarrow.dataset', 'rich'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
+    assert done.stdout.splitlines()[-1] == "[]"

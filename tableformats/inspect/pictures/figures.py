@@ -13,6 +13,7 @@ from ...display import shortened
 from ...plugin.format import utc_datetime
 from ...plugin.partitions import partition_members
 from ...schema.datetimes import DATETIME_MS
+from ..files import partitions_of
 from ..health import SMALL_BYTES
 from ..text import bytes_text, changed_rows_text, time_text
 
@@ -101,7 +102,9 @@ def size_bins(sizes: pa.ChunkedArray) -> list[SizeBin]:
     """
     import numpy as np
 
-    known = sizes.to_numpy()
+    from ...columnar.arrays import to_numpy
+
+    known = to_numpy(sizes)
     if not len(known):
         return []
     edges = np.array(_EDGES, np.int64)
@@ -127,8 +130,10 @@ def timeline(history: pa.Table, steps: int = 48) -> Timeline:
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    from ...columnar.arrays import to_numpy
+
     known = history.filter(pc.is_valid(history["timestamp"]))
-    moments = known["timestamp"].cast(pa.timestamp("ms", "UTC")).cast(pa.int64()).to_numpy()
+    moments = to_numpy(known["timestamp"].cast(pa.timestamp("ms", "UTC")))
     if not len(moments):
         return Timeline(np.zeros(1, np.int64), [], np.zeros((0, 0), np.int64))
     first, last = int(moments.min()), int(moments.max())
@@ -144,10 +149,11 @@ def timeline(history: pa.Table, steps: int = 48) -> Timeline:
 def _operations(column: pa.ChunkedArray) -> tuple[list[str], np.ndarray]:
     """The names of the most frequent operations, with the one of each row."""
     import numpy as np
-    import pyarrow.compute as pc
 
-    encoded = pc.fill_null(column, "unknown").combine_chunks().dictionary_encode()
-    codes, texts = encoded.indices.to_numpy(), encoded.dictionary.to_pylist()
+    from ...columnar.arrays import flat, to_numpy
+
+    encoded = flat(column).dictionary_encode(null_encoding="encode")
+    codes, texts = to_numpy(encoded.indices), [text or "unknown" for text in encoded.dictionary.to_pylist()]
     order = np.argsort(-np.bincount(codes, minlength=len(texts)), kind="stable")
     kept = len(texts) if len(texts) <= _MOST_OPERATIONS + 1 else _MOST_OPERATIONS
     rank = np.empty(len(texts), np.int64)
@@ -176,28 +182,25 @@ def commit_columns(history: pa.Table) -> dict[str, list[str]]:
 
 def partition_sizes(plan: FilePlan, most: int = 12) -> tuple[list[PartitionSize], int]:
     """The partitions with the most bytes among the files of ``plan``, the largest first, and how many there are."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
+    import numpy as np
 
-    files = plan.survivors
-    members = partition_members(plan.snapshot.format_snapshot.specs)
+    from ...columnar.arrays import flat, to_numpy
+
+    files, specs = plan.survivors, plan.snapshot.format_snapshot.specs
+    members = partition_members(specs)
     if not files.num_rows or not members:
         return [], 0
-    arrays = files["partition"].combine_chunks().flatten()
-    keys = [f"key{i}" for i in range(len(arrays))]
-    flat = pa.table([*arrays, files["spec_id"], files["size_bytes"]], [*keys, "spec_id", "bytes"])
-    grouped = flat.group_by([*keys, "spec_id"]).aggregate([("bytes", "sum"), ("bytes", "count")])
-    rows = pc.select_k_unstable(grouped, min(most, grouped.num_rows), [("bytes_sum", "descending")])
-    largest, specs = grouped.take(rows), plan.snapshot.format_snapshot.specs
-    found = []
-    for row in range(largest.num_rows):
-        spec = specs.get(largest["spec_id"][row].as_py())
+    codes, first = partitions_of(files)
+    sizes, counts = np.bincount(codes, weights=to_numpy(files["size_bytes"])), np.bincount(codes)
+    arrays, found = flat(files["partition"]).flatten(), []
+    for code in np.argsort(-sizes, kind="stable")[:most].tolist():
+        row = int(first[code])
+        spec = specs.get(files["spec_id"][row].as_py())
         used = {f.id for f in spec.fields} if spec else set()
-        shown = [(f.name, largest[key][row]) for key, f in zip(keys, members, strict=True) if f.id in used]
-        values = [f"{name}={_value_text(value)}" for name, value in shown]
-        files_in, size = largest["bytes_count"][row].as_py(), largest["bytes_sum"][row].as_py()
-        found.append(PartitionSize(shortened(", ".join(values), 60) or "without partition", files_in, size))
-    return found, grouped.num_rows
+        values = [f"{f.name}={_value_text(a[row])}" for f, a in zip(members, arrays, strict=True) if f.id in used]
+        label = shortened(", ".join(values), 60) or "without partition"
+        found.append(PartitionSize(label, int(counts[code]), int(sizes[code])))
+    return found, len(first)
 
 
 def _value_text(scalar: pa.Scalar) -> str:
@@ -237,8 +240,11 @@ def _floats(column: Any) -> np.ndarray:
     """float64[n]; NaN: unknown."""
     import numpy as np
     import pyarrow as pa
+    import pyarrow.compute as pc
 
-    return np.asarray(column.cast(pa.float64()).to_numpy(zero_copy_only=False) if len(column) else np.zeros(0))
+    from ...columnar.arrays import to_numpy
+
+    return np.where(to_numpy(pc.is_valid(column)), to_numpy(column.cast(pa.float64())), np.nan)
 
 
 def _edge_text(size: int) -> str:

@@ -11,7 +11,7 @@ import bisect
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from tableformats.plugin import DATETIME_MS, CorruptMetadataError, utc_datetime
+from tableformats.plugin import DATETIME_MS, CorruptMetadataError, array_of, text_maps, utc_datetime
 
 from .actions import iter_actions
 from .listing import LogFile, LogListing, read_log_file
@@ -200,15 +200,15 @@ def history_table(storage: Storage, listing: LogListing, times: CommitTimes, lim
     versions = sorted(listing.commits, reverse=True)[:limit]
     infos = [_commit_info(storage, listing.commits[v]) or {} for v in versions]
     columns: dict[str, pa.Array] = {
-        "version": pa.array(versions, pa.int64()),
-        "timestamp": pa.array(
+        "version": array_of(versions, pa.int64()),
+        "timestamp": array_of(
             [times.listed(v, info) for v, info in zip(versions, infos, strict=True)], pa.timestamp("ms", "UTC")
         ),
         "operation": _texts(infos, "operation"),
     }
     columns.update({name: _column(infos, name) for name in _COLUMNS})
     columns["user"] = pc.coalesce(columns["userName"], columns["userId"])
-    columns.update({name: pa.array([_count(info, name) for info in infos], pa.int64()) for name in _METRICS})
+    columns.update({name: array_of([_count(info, name) for info in infos], pa.int64()) for name in _METRICS})
     return pa.table(columns)
 
 
@@ -230,11 +230,11 @@ def _column(infos: list[dict[str, Any]], name: str) -> pa.Array:
 
     values = [info.get(name) for info in infos]
     if name == "readVersion":
-        return pa.array([_integer(v) for v in values], pa.int64())
+        return array_of([_integer(v) for v in values], pa.int64())
     if name == "isBlindAppend":
-        return pa.array([v if isinstance(v, bool) else None for v in values], pa.bool_())
+        return array_of([v if isinstance(v, bool) else None for v in values], pa.bool_())
     if name.startswith("operation"):
-        return pa.array([_pairs(v) for v in values], pa.map_(pa.string(), pa.string()))
+        return text_maps([_pairs(v) for v in values])
     return _texts(infos, name)
 
 
@@ -245,7 +245,7 @@ def _integer(value: Any) -> int | None:
 def _texts(infos: list[dict[str, Any]], name: str) -> pa.Array:
     import pyarrow as pa
 
-    return pa.array([None if (v := info.get(name)) is None else _text(v) for info in infos], pa.string())
+    return array_of([None if (v := info.get(name)) is None else _text(v) for info in infos], pa.string())
 
 
 def _text(value: Any) -> str:

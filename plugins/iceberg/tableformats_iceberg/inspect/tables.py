@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tableformats.plugin import PartitionField, PartitionSpec, UnsupportedFeatureError
+from tableformats.plugin import PartitionField, PartitionSpec, UnsupportedFeatureError, array_of, text_maps
 
 from ..manifests.entries import DATA_FILE, EQUALITY_DELETES, POSITION_DELETES
 from ..manifests.manifest_list import DATA, DELETES, Manifest, ManifestList
@@ -69,14 +69,14 @@ def history_table(metadata: TableMetadata, limit: int | None) -> pa.Table:
     found: list[Snapshot | None] = [metadata.snapshots.get(snapshot_id) for _, snapshot_id in log]
     return pa.table(
         {
-            "version": pa.array([snapshot_id for _, snapshot_id in log], pa.int64()),
-            "timestamp": pa.array([at for at, _ in log], pa.int64()).cast(_TIME),
-            "operation": pa.array([s.summary.get("operation") if s else None for s in found], pa.string()),
-            "parent_id": pa.array([s.parent_id if s else None for s in found], pa.int64()),
-            "is_current_ancestor": pa.array([snapshot_id in ancestors for _, snapshot_id in log], pa.bool_()),
-            "summary": pa.array([list(s.summary.items()) if s else None for s in found], _SUMMARY),
-            "added_rows": pa.array([_count(s, "added-records") for s in found], pa.int64()),
-            "deleted_rows": pa.array([_deleted_rows(s) for s in found], pa.int64()),
+            "version": array_of([snapshot_id for _, snapshot_id in log], pa.int64()),
+            "timestamp": array_of([at for at, _ in log], pa.int64()).cast(_TIME),
+            "operation": array_of([s.summary.get("operation") if s else None for s in found], pa.string()),
+            "parent_id": array_of([s.parent_id if s else None for s in found], pa.int64()),
+            "is_current_ancestor": array_of([snapshot_id in ancestors for _, snapshot_id in log], pa.bool_()),
+            "summary": text_maps([list(s.summary.items()) if s else None for s in found]),
+            "added_rows": array_of([_count(s, "added-records") for s in found], pa.int64()),
+            "deleted_rows": array_of([_deleted_rows(s) for s in found], pa.int64()),
         }
     )
 
