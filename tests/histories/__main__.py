@@ -3,6 +3,7 @@
     python -m tests.histories run --histories 2000 --steps 200000   # interleaved writers of both formats
     python -m tests.histories pairs                                 # each pair of operations, by hand-written tables
     python -m tests.histories faults                                # each request of each operation, in every way
+    python -m tests.histories proxied                               # each answer of an S3 server, in every way
     python -m tests.histories killed                                # writers that are killed at each change and request
     python -m tests.histories peers                                 # known bugs, staged for peers and for us
     python -m tests.histories elsewhere --histories 200             # judged by porcupine too; needs Go
@@ -18,16 +19,16 @@ import multiprocessing
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
 
 from ..support.marks import write_between
-from . import failing_catalog
+from . import failing_catalog, failing_http
 from .company import COMPANIES, kept
 from .elsewhere import damaged, exported, history_of, verdicts
-from .failing import all_cases
+from .failing import FaultFoundError, all_cases
 from .failing_catalog import SQL
 from .interleaving import CASES
 from .killing import VERBS, killed_locally, killed_on_s3
@@ -73,6 +74,28 @@ def faults(jobs: int) -> tuple[str, list[str]]:
         found = [counts[format], *(counts[f"{format}: {outcome}"] for outcome in ("ok", "unknown", "fail"))]
         lines.append(f"| {format} | " + " | ".join(f"{n:,}" for n in found) + " |")
     total = sum(counts[format] for format in formats)
+    return "\n".join([f"{total:,} faults, {len(violations)} did harm.", "", *lines]), violations
+
+
+def proxied() -> tuple[str, list[str]]:
+    """The table of answers that went wrong on their way, and the violations."""
+    counts: Counter[str] = Counter()
+    violations: list[str] = []
+    with failing_http.serving():
+        for format, name, number, fault in failing_http.cases():
+            counts[format] += 1
+            try:
+                counts[f"{format}: {failing_http.judge(format, name, number, fault)}"] += 1
+            except FaultFoundError as error:
+                violations.append(str(error))
+            if sum(counts[format] for format in ("delta", "iceberg")) % 100 == 0:
+                print(dict(counts), len(violations), flush=True)
+    lines = ["| format | faults | the operation succeeded | failed, outcome unknown to the caller | refused |"]
+    lines.append("|-|-|-|-|-|")
+    for format in ("delta", "iceberg"):
+        found = [counts[format], *(counts[f"{format}: {outcome}"] for outcome in ("ok", "unknown", "fail"))]
+        lines.append(f"| {format} | " + " | ".join(f"{n:,}" for n in found) + " |")
+    total = counts["delta"] + counts["iceberg"]
     return "\n".join([f"{total:,} faults, {len(violations)} did harm.", "", *lines]), violations
 
 
@@ -168,8 +191,18 @@ def pairs() -> tuple[str, list[str]]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
+    commands: dict[str, Callable[[], tuple[str, list[str]]]] = {
+        "run": lambda: runs(given.histories, given.steps, given.jobs, given.first),
+        "pairs": pairs,
+        "faults": lambda: faults(given.jobs),
+        "proxied": proxied,
+        "killed": killed,
+        "peers": peers,
+        "company": lambda: company(given.seconds, given.only),
+        "elsewhere": lambda: elsewhere(given.histories, given.first),
+    }
     parser = argparse.ArgumentParser(prog="python -m tests.histories", description=__doc__.partition("\n")[0])
-    parser.add_argument("what", choices=("run", "faults", "killed", "pairs", "peers", "company", "elsewhere"))
+    parser.add_argument("what", choices=tuple(commands))
     parser.add_argument("--histories", type=int, default=2000)
     parser.add_argument("--steps", type=int, default=200_000)
     parser.add_argument("--first", type=int, default=1000, help="the first seed")
@@ -178,16 +211,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", help="companies with this in their names")
     parser.add_argument("--write", type=Path)
     given = parser.parse_args(arguments)
-    if given.what == "run":
-        text, violations = runs(given.histories, given.steps, given.jobs, given.first)
-    elif given.what == "faults":
-        text, violations = faults(given.jobs)
-    elif given.what == "elsewhere":
-        text, violations = elsewhere(given.histories, given.first)
-    elif given.what == "company":
-        text, violations = company(given.seconds, given.only)
-    else:
-        text, violations = {"killed": killed, "pairs": pairs, "peers": peers}[given.what]()
+    text, violations = commands[given.what]()
     print(text)
     print(*violations[:50], sep="\n")
     if given.write is not None and not violations:

@@ -34,7 +34,7 @@ from .ledger_iceberg import iceberg_ledger, metadata_order
 from .tables import SCHEMA, arrow_of
 from .workers import NUMBERS_EACH
 
-__all__ = ["COMPANIES", "Company", "Outcome", "kept"]
+__all__ = ["COMPANIES", "Company", "Outcome", "bucket_client", "kept", "moto", "objects_below"]
 
 LEVELS = {"delta": "write-serializable", "iceberg": "snapshot"}
 """What the writers promise, but for those with an isolation of their own."""
@@ -207,12 +207,12 @@ def _iceberg_place(store: str, folder: Path) -> Iterator[tuple[Place, Files]]:
             "s3.access-key-id": "testing",
             "s3.secret-access-key": "t3stingSecret",
         }
-        client = _client(endpoint)
+        client = bucket_client(endpoint)
         client.create_bucket(Bucket="bucket")
-        yield Place("iceberg", TABLE, catalog=catalog), lambda: _objects(client, "w/n/t/")
+        yield Place("iceberg", TABLE, catalog=catalog), lambda: objects_below(client, "w/n/t/")
 
 
-def _client(endpoint: str) -> Any:
+def bucket_client(endpoint: str) -> Any:
     import boto3
 
     return boto3.client(
@@ -224,7 +224,7 @@ def _client(endpoint: str) -> Any:
     )
 
 
-def _objects(client: Any, prefix: str) -> dict[str, bytes]:
+def objects_below(client: Any, prefix: str) -> dict[str, bytes]:
     pages = client.get_paginator("list_objects_v2").paginate(Bucket="bucket", Prefix=prefix)
     keys = [found["Key"] for page in pages for found in page.get("Contents", ())]
     return {key[len(prefix) :]: client.get_object(Bucket="bucket", Key=key)["Body"].read() for key in keys}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from . import failing_catalog
+from . import failing_catalog, failing_http
 from .failing import OPERATIONS, judge, requests_of
 from .faults import faults_of
 
@@ -30,3 +30,11 @@ def test_the_database_of_a_catalog_fails(name: str) -> None:
     for fault in failing_catalog.OF_COMMITS:
         failing_catalog.judge(name, commit, fault)
     failing_catalog.judge(name, commit - 1, "locked")
+
+
+def test_answers_of_a_server_go_wrong() -> None:
+    with failing_http.serving(is_stub=True):
+        for format, name, faults in (("delta", "append", ("503 lost", "409")), ("iceberg", "delete", ("close lost",))):
+            (commit,) = failing_http.commits_of(format, name)
+            for fault in faults:
+                assert failing_http.judge(format, name, commit, fault) == "ok"
