@@ -22,6 +22,7 @@ from tableformats.io.local_writes import link_local
 from tableformats.io.stores.base import PutOutcome
 
 from ..support.s3_stub import S3Stub
+from .peers_more import MORE
 from .proxy import FaultProxy
 
 __all__ = ["CASES", "Case"]
@@ -286,6 +287,7 @@ CASES["a rival's feature"] = (
     lambda: _feature(_feature_by_deltalake),
     lambda: _feature(_feature_by_us),
 )
+CASES |= MORE
 
 
 def outcomes(names: list[str] | None = None) -> list[tuple[str, str, str, str]]:

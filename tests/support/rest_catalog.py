@@ -90,7 +90,9 @@ class RestCatalogStub:
             found = ["GET /v1/{prefix}/namespaces/{namespace}/views/{view}", "GET /v1/{prefix}/namespaces/{namespace}"]
             found += ["HEAD /v1/{prefix}/namespaces/{namespace}/views/{view}", "GET /v1/{prefix}/namespaces"]
             found += ["GET /v1/{prefix}/namespaces/{namespace}/tables"]
-            found += ["GET /v1/{prefix}/namespaces/{namespace}/tables/{table}"]
+            found += [
+                f"{method} /v1/{{prefix}}/namespaces/{{namespace}}/tables/{{table}}" for method in ("GET", "POST")
+            ]
             if self.offers_credentials:
                 found += ["GET /v1/{prefix}/namespaces/{namespace}/tables/{table}/credentials"]
             return 200, {"defaults": {}, "overrides": {}, "endpoints": found}
