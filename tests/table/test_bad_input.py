@@ -185,7 +185,7 @@ TABLE: list[Case] = [
     ("Table.create_tag", lambda t: t.iceberg.create_tag("b", max_age=0), ValueError, "max_age"),
     ("Table.cherry_pick", lambda t: t.delta.cherry_pick(0), UNBUILT, "no versions beside"),
     ("Table.publish", lambda t: t.iceberg.publish("x"), UNBUILT, "a catalog decides"),
-    ("Table.restore", lambda t: t.delta.restore(0), UNBUILT, "not set back"),
+    ("Table.restore", lambda t: t.delta.restore(99), tf.SnapshotNotFoundError, "99"),
     ("Table.restore", lambda t: t.iceberg.restore(), TypeError, "a version or a timestamp"),
     ("Table.incremental_append_scan", lambda t: t.delta.incremental_append_scan(0), UNBUILT, "table.changes"),
     ("Table.incremental_append_scan", lambda t: t.iceberg.incremental_append_scan(5), MISSING, "no snapshot 5"),

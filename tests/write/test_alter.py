@@ -138,9 +138,6 @@ def test_properties_enable_features(tmp_path: Path) -> None:
         table.delete("true")
     table.alter.unset_properties("delta.appendOnly", "mine", "other")
     assert table.snapshot().properties == {}
-    with pytest.raises(tf.UnsupportedFeatureError) as caught:
-        table.alter.set_properties({"delta.enableRowTracking": "true"})
-    assert caught.value.field == "delta.enableRowTracking"
     assert actions_of(table, 2, "commitInfo")[0]["operationParameters"] == {
         "properties": '{"delta.appendOnly": "true", "mine": "1"}'
     }

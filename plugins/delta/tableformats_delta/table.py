@@ -15,6 +15,7 @@ from tableformats.plugin import (
     FormatSnapshot,
     FormatTable,
     MetadataCache,
+    MetadataChange,
     SnapshotSelector,
     TableNotFoundError,
     UnsupportedFeatureError,
@@ -137,6 +138,13 @@ class DeltaTable(FormatTable):
         if branch is not None:
             raise UnsupportedFeatureError("Delta tables have no branches", path=self.location, field="branch")
         return DeltaTransaction(self.newest_after, self._storage, self._cache)
+
+    def restoring(self, version: int) -> MetadataChange:
+        """See :meth:`tableformats.plugin.FormatTable.restoring` and :func:`.write.restoring.restored_files`."""
+        from .write.restoring import Restoration
+
+        listing = self._listing()
+        return MetadataChange(plugin_data=Restoration(self._at(listing, version)))
 
     def newest_after(self, older: DeltaSnapshot | None) -> DeltaSnapshot:
         """The newest version; given an older one, only what is new is read."""

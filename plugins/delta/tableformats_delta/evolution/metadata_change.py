@@ -41,14 +41,13 @@ class AlteredTable:
     ----------
     metadata, protocol : dict
         As the actions are written. ``protocol`` equals the old one if nothing needs another.
-    starts_commit_times, starts_row_tracking : bool
+    starts_commit_times : bool
         Whether the change enables them. Then the commit writes more: see :func:`with_commit`.
     """
 
     metadata: dict[str, Any]
     protocol: dict[str, Any]
     starts_commit_times: bool = False
-    starts_row_tracking: bool = False
 
 
 def changed_table(
@@ -116,7 +115,6 @@ def changed_table(
         found,
         with_features(without_nulls(protocol), needed),
         is_true(properties, _COMMIT_TIMES) and not is_true(old, _COMMIT_TIMES),
-        is_true(properties, _ROW_TRACKING) and not is_true(old, _ROW_TRACKING),
     )
 
 

@@ -93,10 +93,12 @@ def _binary(keys: pa.Array) -> pa.Array:
 def extended(before: Totals, actions: Actions) -> Totals | None:
     """The totals after a commit whose adds are new files, and whose removes are of live ones.
 
-    None where a removed file has no size.
+    A commit that enables row tracking adds live files again. None where a removed file has no size.
     """
-    files, size = before.files + len(actions.adds) - len(actions.removes), before.size_bytes
-    for sign, one in ((1, actions.adds), (-1, actions.removes)):
+    is_again = actions.metadata is not None and not actions.removes
+    adds = [one for one in actions.adds if not is_again or one[0].get("dataChange") is not False]
+    files, size = before.files + len(adds) - len(actions.removes), before.size_bytes
+    for sign, one in ((1, adds), (-1, actions.removes)):
         for content, _ in one:
             if not isinstance(content.get("size"), int):
                 return None

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from ..snapshot.delta_snapshot import DeltaSnapshot
     from .definition import TableDefinition
+    from .restoring import FileDifference
 
 __all__ = ["OPERATIONS", "CommitContext", "commit_actions", "commit_lines", "operation_of"]
 
@@ -49,6 +50,7 @@ _ALTERATIONS = {
     "unset_properties": "UNSET TBLPROPERTIES",
     "add_constraint": "ADD CONSTRAINT",
     "drop_constraint": "DROP CONSTRAINT",
+    "restore": "RESTORE",
 }
 """The names of alterations, by the verb of :class:`tableformats.table.alter.Alter`."""
 
@@ -71,6 +73,8 @@ class CommitContext:
         Makes the bytes of the commit unique.
     now : int
         Milliseconds since the epoch.
+    difference : FileDifference, optional
+        Actions of files that are not new.
     """
 
     snapshot: DeltaSnapshot | None
@@ -79,6 +83,7 @@ class CommitContext:
     storage: Storage
     txn_id: str
     now: int
+    difference: FileDifference | None = None
 
     @property
     def timestamp(self) -> int:
@@ -118,8 +123,11 @@ def commit_actions(change: TableChange, context: CommitContext) -> Iterator[dict
     if snapshot is not None and replaces(change):
         yield from replaced_actions(snapshot, context.storage, context.now)
     adds = list(add_actions(change, context.target, definition, context.now))
+    if context.difference is not None:
+        yield from context.difference.remove_actions(context.now)
+        adds += context.difference.add_actions()
     if supports(definition.protocol, "rowTracking"):
-        yield from with_row_ids(adds, snapshot)
+        yield from with_row_ids([action for action in adds if "baseRowId" not in action["add"]], snapshot)
     yield from remove_actions(change, context.target, context.now)
     yield from adds
     yield from change_actions(change, context.target)
@@ -144,7 +152,7 @@ def _commit_info(change: TableChange, context: CommitContext) -> dict[str, Any]:
         **info,
         "isolationLevel": level_of(change, properties),
         "isBlindAppend": change.is_blind_append and change.metadata is None,
-        "operationMetrics": {name: str(count) for name, count in _metrics(change).items()},
+        "operationMetrics": {name: str(count) for name, count in _metrics(change, context).items()},
         **({"userMetadata": json.dumps(dict(change.properties), ensure_ascii=False)} if change.properties else {}),
         "engineInfo": "tableformats",
         "txnId": context.txn_id,
@@ -179,8 +187,9 @@ def operation_of(change: TableChange) -> str:
     return OPERATIONS[change.operation]
 
 
-def _metrics(change: TableChange) -> dict[str, int]:
-    found: dict[str, int] = {}
+def _metrics(change: TableChange, context: CommitContext) -> dict[str, int]:
+    difference = context.difference
+    found: dict[str, int] = {} if difference is None or not difference.data_change else difference.metrics
     added, removed = change.added, change.removed
     if removed is not None:
         found["numRemovedFiles"] = removed.num_rows

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tableformats.plugin import Limits, MetadataChange, UnsupportedFeatureError
+from tableformats.plugin import Limits, MetadataChange
 
 from ..evolution.metadata_change import changed_table
 from ..schema.table_metadata import TableMetadata
@@ -53,17 +53,10 @@ def altered_definition(
     Raises
     ------
     UnsupportedFeatureError, ValueError
-        As :func:`changed_table`; or row tracking is enabled on a table that has versions.
+        As :func:`changed_table`.
     """
     clustered = [parts[0] for parts in definition.clustering]
     altered = changed_table(definition.metadata, definition.protocol, change, clustered, path, is_new)
-    if altered.starts_row_tracking and not is_new:
-        raise UnsupportedFeatureError(
-            "row tracking is enabled only where a table is created: files that are there have no row ids",
-            path=path,
-            field="delta.enableRowTracking",
-            hint="Nothing was changed; enable it with Spark",
-        )
     decoded = TableMetadata.of_actions(altered.metadata, altered.protocol, path, limits)
     return TableDefinition(
         altered.protocol, altered.metadata, decoded, definition.clustering, altered.starts_commit_times

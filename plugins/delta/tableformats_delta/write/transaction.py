@@ -26,6 +26,7 @@ from tableformats.plugin import (
     put_exclusively,
 )
 
+from ..evolution.properties import is_true
 from ..evolution.protocol_upgrade import supports
 from ..log.actions import sorted_actions
 from ..log.names import LOG_DIRECTORY
@@ -35,6 +36,15 @@ from .definition import TableDefinition, altered_definition, definition_of
 from .isolation import checks_of
 from .replacement import check_replaceable, replaces
 from .requirements import check_change, check_writer_protocol
+from .restoring import (
+    FileDifference,
+    Restoration,
+    check_alone,
+    conflict_with_winner,
+    files_without_row_ids,
+    restored_definition,
+    restored_files,
+)
 from .target import target_of
 from .winners import committed_since, metadata_differs
 
@@ -45,6 +55,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DeltaTransaction"]
 
+_ROW_TRACKING = "delta.enableRowTracking"
 _DEFINITION = "how the table is written"
 """The key in a cache, which is that of one table."""
 
@@ -80,6 +91,7 @@ class DeltaTransaction(FormatTransaction):
         self._txn_id = str(uuid.uuid4())
         self._next: DeltaSnapshot | None = None
         self._is_altered = False
+        self._difference: FileDifference | None = None
         if request is None:
             self._move_to(newest(None))
             return
@@ -97,7 +109,16 @@ class DeltaTransaction(FormatTransaction):
         if change.create is not None:
             self._use(created_definition(change.create, root, limits, self._definition))
             return
+        if isinstance(change.plugin_data, Restoration):
+            assert self.snapshot is not None, "what is set back is there"
+            older = change.plugin_data.snapshot
+            self._difference = restored_files(self._storage, self.snapshot, older)
+            self._use(restored_definition(self._definition, older, root, limits))
+            return
+        had_row_ids = is_true(self._definition.properties, _ROW_TRACKING)
         self._use(altered_definition(self._definition, change, self.snapshot is None, root, limits))
+        if self.snapshot is not None and is_true(self._definition.properties, _ROW_TRACKING) and not had_row_ids:
+            self._difference = files_without_row_ids(self._storage, self.snapshot)
 
     def check(self, change: TableChange) -> None:
         """See :meth:`tableformats.plugin.FormatTransaction.check` and :func:`check_change`."""
@@ -120,8 +141,16 @@ class DeltaTransaction(FormatTransaction):
     def try_commit(self, change: TableChange) -> PutOutcome:
         """See :meth:`tableformats.plugin.FormatTransaction.try_commit`."""
         version = self.version + 1
+        if self._difference is not None:
+            check_alone(change, self._storage.root)
         context = CommitContext(
-            self.snapshot, self._definition, self.target, self._storage, self._txn_id, time.time_ns() // 1_000_000
+            self.snapshot,
+            self._definition,
+            self.target,
+            self._storage,
+            self._txn_id,
+            time.time_ns() // 1_000_000,
+            self._difference,
         )
         path = self._storage.join(LOG_DIRECTORY, f"{version:020d}.json")
         actions = list(commit_actions(change, context))
@@ -141,6 +170,8 @@ class DeltaTransaction(FormatTransaction):
         """See :meth:`tableformats.plugin.FormatTransaction.rebase`."""
         assert self.snapshot is not None, "what would create a table has lost"
         newest, self._next = self._next or self._newest(self.snapshot), None
+        if self._difference is not None:
+            raise conflict_with_winner(newest.version, self._storage.root)
         # What a column asks of writers is compared by check; a checkpoint spells the same action otherwise.
         if metadata_differs(self.snapshot, newest):
             raise CommitConflictError(
