@@ -55,7 +55,8 @@ def create_table(
         A directory, which need not be there, or with ``catalog`` an identifier.
     schema : Schema or pyarrow.Schema
         The columns; or anything with an Arrow schema, such as a DataFrame. A field that is not nullable becomes NOT
-        NULL.
+        NULL. The metadata of an Arrow field may say how the column is computed, as the format has it (Delta:
+        ``delta.generationExpression``, ``CURRENT_DEFAULT``, ``delta.identity.start``, ...).
     format : str, optional
         "delta", "iceberg", ...; it need not be said where all tables of the catalog have one.
     partition_by : str or sequence of str, optional
@@ -403,7 +404,16 @@ def _schema_of(schema: Any) -> Schema:
         if not hasattr(schema, "__arrow_c_schema__") and hasattr(schema, "schema"):
             schema = schema.schema
         schema = schema if isinstance(schema, pa.Schema) else _arrow_schema(schema)
-    return Schema.from_arrow(schema)
+    return _with_metadata(Schema.from_arrow(schema), schema)
+
+
+def _with_metadata(schema: Schema, given: pa.Schema) -> Schema:
+    """The columns with what the metadata of the Arrow fields say, which the format may understand."""
+    fields = []
+    for f, arrow in zip(schema.fields, given, strict=True):
+        told = {k.decode(errors="replace"): v.decode(errors="replace") for k, v in (arrow.metadata or {}).items()}
+        fields.append(replace(f, metadata=told) if told else f)
+    return replace(schema, fields=tuple(fields))
 
 
 def _arrow_schema(given: Any) -> pa.Schema:

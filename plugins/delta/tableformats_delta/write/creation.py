@@ -6,9 +6,11 @@ Source: Delta PROTOCOL.md, "Change Metadata", "Protocol Evolution", "Column Mapp
 from __future__ import annotations
 
 import json
+import re
 import time
 import uuid
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from tableformats.plugin import (
     ConstraintViolationError,
@@ -18,6 +20,8 @@ from tableformats.plugin import (
     MetadataChange,
     Schema,
     UnsupportedFeatureError,
+    column_default,
+    names_in,
 )
 
 from ..evolution.metadata_change import without_nulls
@@ -28,6 +32,12 @@ from .definition import TableDefinition, altered_definition
 
 __all__ = ["created_definition"]
 
+_GENERATED = "delta.generationExpression"
+_DEFAULT = "CURRENT_DEFAULT"
+_IDENTITY = "delta.identity."
+_NO_NAMES = re.compile(r"'[^']*'|\w+\s*\(")
+"""Texts and names of functions within an expression."""
+_LONG = range(-(2**63), 2**63)
 _MODE = "delta.columnMapping.mode"
 _GREATEST_ID = "delta.columnMapping.maxColumnId"
 _FORBIDDEN = frozenset(" ,;{}()\n\t=")
@@ -56,6 +66,8 @@ def created_definition(
             "tables of Delta have no sort order", path=path, field="sort_by", hint="Nothing was written"
         )
     struct = struct_json(request.schema.fields)
+    for column, f in zip(struct["fields"], request.schema.fields, strict=True):
+        column["metadata"] = {**_computed(f, path), **column["metadata"]}
     if not _is_mapped(request.properties):
         _check_names(request.schema.fields, path)
     configuration = {}
@@ -72,7 +84,59 @@ def created_definition(
     protocol = NEW_PROTOCOL if replaced is None else without_nulls(replaced.protocol)
     protocol = with_features(protocol, struct_features(struct))
     plain = TableDefinition(protocol, metadata, TableMetadata.of_actions(metadata, protocol, path, limits))
+    _check_expressions(plain.table_metadata.schema, path)
     return altered_definition(plain, MetadataChange(properties=request.properties), True, path, limits)
+
+
+def _computed(f: Field, path: str) -> dict[str, Any]:
+    """What the metadata of a new column say of how it is computed, as the protocol has it.
+
+    Raises UnsupportedFeatureError for a column that is computed in two ways, and identities that are none.
+    """
+    found: dict[str, Any] = {key: str(f.metadata[key]) for key in (_GENERATED, _DEFAULT) if key in f.metadata}
+    if any(key.startswith(_IDENTITY) for key in f.metadata):
+        given = str(f.metadata.get(f"{_IDENTITY}allowExplicitInsert", "false")).lower()
+        numbers = [str(f.metadata.get(f"{_IDENTITY}{key}", 1)) for key in ("start", "step")]
+        are_numbers = all(re.fullmatch(r"[+-]?\d{1,19}", text, re.ASCII) and int(text) in _LONG for text in numbers)
+        if not are_numbers or not int(numbers[1]) or given not in ("true", "false") or str(f.type) != "bigint":
+            raise UnsupportedFeatureError(
+                f"an identity column is a bigint with a start, a step that is not 0, and a switch; it has {f.metadata}",
+                path=path,
+                field=f.name,
+                hint="Nothing was written",
+            )
+        for key, text in zip(("start", "step"), numbers, strict=True):
+            found[f"{_IDENTITY}{key}"] = int(text)
+        found[f"{_IDENTITY}allowExplicitInsert"] = given == "true"
+    if len({key.startswith(_IDENTITY) or key for key in found}) > 1:
+        raise UnsupportedFeatureError(
+            "a column is generated, has a default or is an identity: one of these",
+            path=path,
+            field=f.name,
+            hint="Nothing was written",
+        )
+    comment = f.metadata.get("comment")
+    return found if comment is None else {"comment": str(comment), **found}
+
+
+def _check_expressions(schema: Schema, path: str) -> None:
+    """Refuse defaults that cannot be computed, and generated columns that need one that is computed too."""
+    computed = {f.name.lower() for f in schema.fields if _GENERATED in f.metadata or f"{_IDENTITY}start" in f.metadata}
+    for f in schema.fields:
+        refusal = ""
+        if _DEFAULT in f.metadata:
+            refusal = column_default(f, str(f.metadata[_DEFAULT]), schema).refusal
+        if _GENERATED in f.metadata:
+            text = _NO_NAMES.sub(" ", str(f.metadata[_GENERATED]))
+            named = sorted(computed & names_in([text]))
+            refusal = f"it needs {named[0]!r}, which is computed too" if named else ""
+        if refusal:
+            raise UnsupportedFeatureError(
+                f"the expression of the column is not computed: {refusal}",
+                path=path,
+                field=f.name,
+                hint="Nothing was written",
+            )
 
 
 def _is_mapped(properties: Mapping[str, str]) -> bool:
