@@ -44,7 +44,10 @@ PROGRESS = 1000
 """After so many runs a line says how many there were."""
 HANGS = 600
 """Seconds after which a run hangs that uses no processor: other programs may have it."""
-COMMANDS = ("describe", "schema", "history", "files", "plan", "count", "read", "health", "detail", "diff", "clustering")
+COMMANDS = (
+    *("describe", "schema", "history", "files", "plan", "count", "read", "health", "detail", "diff", "clustering"),
+    "report",
+)
 INSPECTED = tuple(name for name in dir(tf.open_table(TABLES[0] / "table").inspect) if not name.startswith("_"))
 FILTERS = (None, "id > 3", "id IS NULL OR id IN (1, 2)", "name LIKE 'a%' OR id < 5", "isnan(score) OR score > 1")
 NUMBERS = (-1, 0, 1, 2**31 - 1, 2**31, 2**63 - 1, -(2**63), 2**64, 1e308, -0.0)

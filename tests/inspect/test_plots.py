@@ -113,6 +113,14 @@ def test_pictures_of_nothing(tmp_path: Path) -> None:
     pyplot.close("all")
 
 
+@pytest.mark.parametrize("limit", [None, 0, 1, 9, 12])
+@pytest.mark.parametrize("where", [None, "p = '1'", f"`{HOSTILE}` < 2 AND p = '1'", "false"])
+def test_the_stages_of_the_funnel_add_up(table: tf.Table, where: str | None, limit: int | None) -> None:
+    funnel = table.plan(where, limit=limit).report.funnel
+    assert funnel["all files"] == sum(funnel.values()) - funnel["all files"] == 3
+    assert min(funnel.values()) >= 0
+
+
 def test_a_picture_is_of_the_commits_up_to_its_version() -> None:
     at = [dt.datetime(2024, 1, day, tzinfo=dt.timezone.utc) for day in (1, 31)]
     found = timeline(pa.table({"timestamp": pa.array(at, pa.timestamp("ms", "UTC")), "operation": ["WRITE", "WRITE"]}))

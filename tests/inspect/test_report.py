@@ -180,3 +180,17 @@ def test_no_slow_library_is_imported() -> None:
     code += "print(sorted({'pandas', 'matplotlib', 'pyarrow.dataset', 'rich'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_the_page_of_many_files_is_as_small(tmp_path: Path) -> None:
+    log = DeltaLog(tmp_path / "t").start(field("id", "long"), field("p", "integer"), partition=("p",))
+    for version, count in ((1, 10), (2, 3000)):
+        bounds = [{"minValues": {"id": i}, "maxValues": {"id": i + 5}, "nullCount": {"id": 0}} for i in range(count)]
+        files = [
+            add(f"{version}-{i}", size=1000 * i, partitionValues={"p": str(i % 500)}, stats=stats(9, **known))
+            for i, known in enumerate(bounds)
+        ]
+        log.commit(version, *files)
+    table = tf.open_table(log.root)
+    few, many = (report_page(table.snapshot(v).scan("id > 50"), table.history()) for v in (1, 2))
+    assert len(many) < len(few) + 5000
