@@ -1,7 +1,8 @@
 """Building blocks of the HTML that notebooks show: facts, tables and bars, in one self-contained element.
 
-All text is escaped here, so callers give plain text. Colours are translucent or inherited, so the same HTML is readable
-on light and on dark pages. No script, no style sheet from elsewhere.
+All text is escaped here, so callers give plain text. Of very long texts and tables a part is shown. Colours are
+translucent or inherited, so the same HTML is readable on light and on dark pages. No script, no style sheet from
+elsewhere.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ _LINE = "border-bottom:1px solid rgba(128,128,128,.3);"
 _CELL = "padding:2px 12px 2px 0;text-align:left;vertical-align:top;background:none;"
 _INDENT = "padding-left:1em;"
 _SHOWN_ITEMS = 8
+_SHOWN_ROWS = 200
+_SHOWN_TEXT = 1000
 Item = TypeVar("Item")
 _BLUE, _GREY = "rgba(66,133,244,.75)", "rgba(128,128,128,.55)"
 _COLORS = (_BLUE, "rgba(230,126,34,.8)", "rgba(46,160,67,.75)", "rgba(163,90,200,.75)", _GREY)
@@ -54,7 +57,7 @@ class ShownList(list[Item]):
 
 def page(title: str, subtitle: str, *blocks: str) -> str:
     """One element with a title and blocks below."""
-    head = f'<div><strong>{escaped(title)}</strong> <span style="opacity:.7">{escaped(subtitle)}</span></div>'
+    head = f'<div><strong>{escaped(title)}</strong> <span style="opacity:.7">{_cell(subtitle)}</span></div>'
     return f'<div style="font-size:13px;line-height:1.5;max-width:60em">{head}{"".join(blocks)}</div>'
 
 
@@ -63,19 +66,22 @@ def facts(rows: Iterable[tuple[str, str]]) -> str:
     lines = "".join(
         f'<tr style="background:none"><td style="{_CELL}opacity:.7;{_INDENT if name[:1] == " " else ""}">'
         f"{escaped(name.strip())}</td>"
-        f'<td style="{_CELL}overflow-wrap:anywhere">{escaped(value)}</td></tr>'
+        f'<td style="{_CELL}overflow-wrap:anywhere">{_cell(value)}</td></tr>'
         for name, value in rows
     )
     return _table(lines)
 
 
 def grid(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table with a header; nothing where there are no rows."""
+    """A table with a header, of the first 200 rows; nothing where there are no rows."""
     rows = list(rows)
     if not rows:
         return ""
+    if len(rows) > _SHOWN_ROWS:
+        more = f"{len(rows) - _SHOWN_ROWS:,} more"
+        rows = [*rows[:_SHOWN_ROWS], [more, *[""] * (len(columns) - 1)]]
     head = "".join(f'<th style="{_CELL}{_LINE}">{escaped(name)}</th>' for name in columns)
-    cells = ("".join(f'<td style="{_CELL}{_LINE}">{escaped(value)}</td>' for value in row) for row in rows)
+    cells = ("".join(f'<td style="{_CELL}{_LINE}">{_cell(value)}</td>' for value in row) for row in rows)
     lines = "".join(f'<tr style="background:none">{row}</tr>' for row in cells)
     return _table(f'<tr style="background:none">{head}</tr>{lines}')
 
@@ -130,6 +136,10 @@ def _table(lines: str, more: str = "") -> str:
     # Notebooks have style sheets of their own for tables.
     style = f"border-collapse:collapse;table-layout:auto;margin:6px 0;color:inherit;{more}"
     return f'<table style="{style}">{lines}</table>'
+
+
+def _cell(text: str) -> str:
+    return escaped(shortened(text, _SHOWN_TEXT))
 
 
 def escaped(text: str) -> str:

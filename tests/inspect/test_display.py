@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 import tableformats as tf
-from tableformats.display import bars, shortened
+from tableformats.display import bars, facts, grid, page, shortened
 from tableformats.inspect.diff import diff
 from tableformats.inspect.health import health
 from tests.support.delta_log import DeltaLog, add, field, stats
@@ -92,3 +92,11 @@ def test_pieces():
     assert shortened("a" * 80) == "a" * 80
     assert shortened("ab" * 50, 9) == "abab…abab"
     Balanced(bars([("<b>", 0, "&", False)], 0))
+
+
+def test_long_texts_and_tables_are_shown_in_part():
+    shown = grid(["a", "b"], [(str(i), "x" * 5000) for i in range(1201)])
+    Balanced(shown)
+    assert shown.count("<tr") == 202 and "1,001 more" in shown and len(shown) < 400_000
+    assert grid(["a"], [("1",)] * 200).count("<tr") == 201
+    assert len(facts([("a", "b" * 10**6)])) < 2000 and len(page("t", "s" * 10**6)) < 2000

@@ -41,7 +41,6 @@ MOST_VERSIONS = 500
 """The versions that the page looks at; each may be a file of its own."""
 _SHOWN_VERSIONS = 10
 _SHOWN_CLUSTERINGS = 8
-_SHOWN_COLUMNS = 200
 _SHOWN_PARTITIONS = 12
 _STYLE = """
 :root{color-scheme:light dark;--paper:#fff;--ink:#1f2328;--card:#f4f6f8;--edge:rgba(128,128,128,.3)}
@@ -269,12 +268,10 @@ def _definition(scan: ScanRequest, detail: TableDetail) -> Iterator[str]:
     columns = [[shortened(text, 200) for text in row] for row in column_rows(scan.snapshot)]
     yield _title("Definition")
     yield facts(detail_rows(detail))
-    shown = columns[:_SHOWN_COLUMNS]
-    more = f" (the first {len(shown)})" if len(shown) < len(columns) else ""
-    yield _folded(f"{_count(len(columns), 'column')}{more}", grid(COLUMN_NAMES, shown))
+    yield _folded(_count(len(columns), "column"), grid(COLUMN_NAMES, columns))
     if detail.properties:
         rows = [(name, shortened(value, 300)) for name, value in sorted(detail.properties.items())]
-        yield _folded(_count(len(rows), "property", "properties"), grid(["property", "value"], rows[:_SHOWN_COLUMNS]))
+        yield _folded(_count(len(rows), "property", "properties"), grid(["property", "value"], rows))
 
 
 def _duration(milliseconds: int) -> str:
