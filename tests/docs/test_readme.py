@@ -146,3 +146,12 @@ def test_links_between_the_documents_lead_somewhere() -> None:
     for page in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))):
         for target in re.findall(r"\]\(([\w./-]+(?:\.md|/))(?:#[\w-]+)?\)", page.read_text("utf-8")):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_pictures_of_the_documents_are_there_and_small() -> None:
+    """They are written by ``python -m tests.docs.pictures --write docs/pictures``."""
+    shown = set()
+    for page in sorted((ROOT / "docs").glob("*.md")):
+        shown |= {page.parent / target for target in re.findall(r"\]\(([\w./-]+\.png)\)", page.read_text("utf-8"))}
+    assert shown == set((ROOT / "docs").rglob("*.png"))
+    assert all(picture.stat().st_size < 150_000 for picture in shown)
