@@ -67,3 +67,16 @@ def test_times_in_commits(name: str) -> None:
         if version + 1 in times:
             assert table.snapshot(timestamp=times[version + 1] - 1).version == version
     assert set(times) < set(range(max(times) + 1)), "the first versions have no such times"
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_a_plan_counts_each_file_of_metadata_once(name: str) -> None:
+    """Whether it is cached or not, and however often it is read for further columns."""
+    table = opened(name)
+    reports = [table.plan(filter).report for filter in ("id > 3", None, "id > 3", None)]
+    counted = [(one.metadata_files_read, one.metadata_bytes_read) for one in reports]
+    assert counted[0] == counted[2] and counted[1] == counted[3]
+    manifests = sum(one.manifests_total + one.delete_manifests_total for one in reports[:2])
+    skipped = sum(one.manifests_skipped + one.delete_manifests_skipped for one in reports[:2])
+    if manifests:
+        assert sum(files for files, _ in counted[:2]) == manifests - skipped + 2 * 2, "and the list and the metadata"

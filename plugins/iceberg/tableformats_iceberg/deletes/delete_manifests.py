@@ -9,7 +9,7 @@ from tableformats.plugin import ScanReport, bundles, in_order
 
 from ..manifests.batch_reader import ManifestBatchReader
 from ..manifests.entries import FILE_PATH_ID, Entries
-from ..manifests.manifest_list import Manifest
+from ..manifests.manifest_list import DELETES, Manifest
 from ..manifests.source import ManifestSource
 from .delete_index import DeleteIndex
 from .delete_pruning import PlannedPaths
@@ -39,7 +39,7 @@ class DeleteManifestReader:
     manifests : sequence of Manifest
         All manifests of the snapshot, in the order of its manifest list.
     report : ScanReport
-        Counts what is read.
+        Counts each delete manifest once, whether its entries are cached or not.
     """
 
     def __init__(self, source: ManifestSource, manifests: Sequence[Manifest], report: ScanReport) -> None:
@@ -89,6 +89,11 @@ class DeleteManifestReader:
         return entries
 
     def _keep(self, index: int, columns: Sequence[int], entries: Entries, report: ScanReport) -> None:
+        manifest = self._manifests[index]
+        if index in self._entries or manifest.content != DELETES:  # planning has counted the manifests of data files
+            report.metadata_files_read = report.metadata_bytes_read = 0
+        elif not report.metadata_files_read:  # its entries are cached
+            report.count_metadata(manifest.length)
         self._entries[index] = frozenset(columns), entries
         self._report.add(report)
 
