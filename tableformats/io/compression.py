@@ -195,12 +195,13 @@ def _snappy_size(data: bytes | memoryview) -> int:
 
 def _zstandard(data: bytes | memoryview, limit: int) -> bytes | None:
     """Inflate in steps, because the size that a frame declares cannot be trusted."""
-    parts: list[bytes] = []
+    parts: list[pa.Buffer] = []
     total = 0
     with pa.CompressedInputStream(pa.BufferReader(pa.py_buffer(data)), "zstd") as stream:
-        while part := stream.read(min(1 << 20, limit + 1 - total)):
+        # read() keeps its memory for ever where it raises.
+        while (part := stream.read_buffer(min(1 << 20, limit + 1 - total))).size:
             parts.append(part)
-            total += len(part)
+            total += part.size
             if total > limit:
                 return None
     return b"".join(parts)

@@ -13,12 +13,13 @@ from typing import Any
 
 import pyarrow as pa
 
+from ..columnar.arrow_schemas import schema_cost
 from ..errors import CorruptMetadataError
-from ..limits import Limits
+from ..limits import FOOTER_ITEMS, Limits
 from ._thrift import codecs_of, path_cost, read_struct_at
-from .parquet_footers import chunks_of, has_sound_chunks
+from .parquet_footers import arrow_schemas_of, chunks_of, has_sound_chunks
 
-__all__ = ["Chunk", "RowGroups", "check_footer", "check_pages"]
+__all__ = ["Chunk", "RowGroups", "check_footer", "check_pages", "count_rows"]
 
 _END_BYTES = 8
 """The size of the footer and the magic number, which follow it."""
@@ -85,7 +86,8 @@ def check_footer(source: pa.NativeFile, path: str, limits: Limits) -> None:
     Raises
     ------
     LimitExceededError
-        The dotted names of its columns take too much: a long name of a group stands in that of each column below it.
+        The dotted names of its columns take too much: a long name of a group stands in that of each column below it. Or
+        the Arrow schema that is stored in it does (:mod:`tableformats.columnar.arrow_schemas`).
     CorruptMetadataError
         The footer is damaged.
     """
@@ -97,13 +99,24 @@ def check_footer(source: pa.NativeFile, path: str, limits: Limits) -> None:
     if end[4:] != _MAGIC or length > size - _END_BYTES:
         return
     try:
-        cost = path_cost(bytes(source.read_at(length, size - _END_BYTES - length)))
+        footer = bytes(source.read_at(length, size - _END_BYTES - length))
+        names, schema = path_cost(footer), sum(map(schema_cost, arrow_schemas_of(footer)))
     except ValueError as error:
         raise CorruptMetadataError(
             f"the footer of the file is damaged: {error}", path=path, hint="Restore the file, or drop it from the table"
         ) from None
-    if cost > limits.budget(size):
-        raise limits.exceeded("expansion", f"{cost} bytes of names of a Parquet file of {size} bytes", path=path)
+    for cost, what in ((names, "names"), (schema, "the Arrow schema")):
+        if cost > limits.budget(size):
+            raise limits.exceeded("expansion", f"{cost} bytes of {what} of a Parquet file of {size} bytes", path=path)
+
+
+def count_rows(source: pa.NativeFile, path: str, limits: Limits) -> int:
+    """The rows that the footer of a file counts. Raises as :func:`check_footer`, and pyarrow's errors."""
+    import pyarrow.parquet as pq
+
+    check_footer(source, path, limits)
+    with pq.ParquetFile(source, thrift_container_size_limit=FOOTER_ITEMS) as file:
+        return int(file.metadata.num_rows)
 
 
 def check_pages(source: pa.NativeFile, metadata: Any, path: str, limits: Limits) -> None:

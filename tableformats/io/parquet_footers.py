@@ -12,11 +12,12 @@ from typing import Any
 
 from ._thrift import check_chunks, read_struct
 
-__all__ = ["chunks_of", "has_sound_chunks"]
+__all__ = ["arrow_schemas_of", "chunks_of", "has_sound_chunks"]
 
 # Types of the compact protocol.
-_I32, _I64, _LIST, _STRUCT = 5, 6, 9, 12
-_ROW_GROUPS = 4
+_I32, _I64, _BINARY, _LIST, _STRUCT = 5, 6, 8, 9, 12
+_ROW_GROUPS, _PAIRS = 4, 5
+_ARROW_SCHEMA = b"ARROW:schema"
 
 
 def has_sound_chunks(footer: bytes) -> bool:
@@ -54,6 +55,21 @@ def chunks_of(footer: bytes) -> Iterator[list[tuple[int, int | None, int, int, i
     for group in _Struct(read_struct(footer, only=_ROW_GROUPS)).list(_ROW_GROUPS, _STRUCT):
         columns = (chunk.one(3, _STRUCT) for chunk in group.list(1, _STRUCT))
         yield [(c.one(9, _I64), c.optional(11, _I64), c.one(7, _I64), c.one(6, _I64), c.one(4, _I32)) for c in columns]
+
+
+def arrow_schemas_of(footer: bytes) -> list[bytes]:
+    """The values of the metadata ``ARROW:schema``, one in sound footers with such a schema.
+
+    Raises
+    ------
+    ValueError
+        The footer is malformed.
+    """
+    if _ARROW_SCHEMA not in footer:
+        return []
+    fields = read_struct(footer, only=_PAIRS)
+    pairs = _Struct(fields).list(_PAIRS, _STRUCT) if _PAIRS in fields else []
+    return [pair.one(2, _BINARY, b"") for pair in pairs if pair.optional(1, _BINARY) == _ARROW_SCHEMA]
 
 
 class _Struct:

@@ -193,12 +193,13 @@ class ChangesSnapshot(FormatSnapshot):
 
     def _physical_rows(self, path: str) -> int:
         import pyarrow as pa
-        import pyarrow.parquet as pq
+
+        from ..io.parquet_chunks import count_rows
 
         absolute = self.resolve_paths(pa.array([path]))[0].as_py()
         try:
             with self._storage.open_file(absolute) as source:
-                return int(pq.read_metadata(source).num_rows)
+                return count_rows(source, absolute, self._storage.limits)
         except StoreError:
             raise
         except (OSError, pa.ArrowException) as error:

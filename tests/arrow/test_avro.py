@@ -303,6 +303,22 @@ class TestDamage:
         with pytest.raises(UnsupportedFeatureError, match=feature):
             self.one(tmp_path, head + b"\x00" + bytes(16))
 
+    @pytest.mark.parametrize("symbols", [None, "ab", [1], ["a", None]])
+    def test_enums_without_symbols(self, tmp_path: Path, symbols: Any) -> None:
+        kind = {"type": "enum", "name": "e", "symbols": symbols}
+        text = json.dumps(record(avro_field("x", 1, kind))).encode()
+        head = b"Obj\x01" + avro._number(1) + avro._number(11) + b"avro.schema" + avro._number(len(text)) + text
+        with pytest.raises(CorruptMetadataError, match="an enum has no symbols"):
+            self.one(tmp_path, head + b"\x00" + bytes(16))
+
+    def test_keys_of_maps_that_are_null(self, tmp_path: Path) -> None:
+        pair = record(avro_field("key", 2, optional("string")), avro_field("value", 3, "int"), name="p")
+        kind = {"type": "array", "items": pair, "logicalType": "map"}
+        path = write(tmp_path, record(avro_field("m", 1, kind)), [{"m": [{"key": None, "value": 5}]}])
+        fields = Field(2, "key", STRING, True), Field(3, "value", INT)
+        with pytest.raises(CorruptMetadataError, match="a key of a map is NULL"):
+            snapshot(tmp_path, path, 1, Field(1, "m", MapType(*fields))).scan().to_arrow()
+
     def test_inflating_without_end(self, tmp_path: Path) -> None:
         schema = record(avro_field("id", 1, "long"), avro_field("b", 30, "bytes"))
         rows = [{"id": 1, "b": bytes(20_000)}]

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
+from tableformats.engines.arrow.files import parquet
 from tableformats.errors import CorruptMetadataError, UnsupportedFeatureError
 from tableformats.schema import DecimalType, Field, FixedType, ListType, MapType, Schema, StructType, primitive
 from tableformats.table.table import Snapshot
@@ -107,6 +108,16 @@ class TestDamage:
         with pytest.raises(UnsupportedFeatureError, match="lance data files") as caught:
             rows(snapshot)
         assert caught.value.field == "lance data files" and caught.value.path == path
+
+    def test_what_arrow_cannot_open_yet_is_no_damage(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        def opened(*_: object) -> None:
+            raise pa.ArrowNotImplementedError("an encoding of the future")
+
+        path = write(tmp_path, pa.table({"id": [1]}))
+        monkeypatch.setattr(parquet, "_open", opened)
+        with pytest.raises(UnsupportedFeatureError, match="Arrow cannot read the file: an encoding") as caught:
+            rows(snapshot_of(tmp_path, [ID], [FakeFile(path, 1)]))
+        assert (caught.value.path, caught.value.field) == (path, "an encoding of the future")
 
     def test_damaged_variants_name_their_column_and_spare_the_others(self, tmp_path: Path) -> None:
         empty = b"\x01\x00\x00"

@@ -91,6 +91,7 @@ def test_texts() -> None:
     assert strings([]).equals(pa.array([], pa.string()))
     octets = [b"", None, b"\xff\0"]
     assert binaries(octets).equals(pa.array(octets, pa.binary()))
+    assert binaries([None, None]).null_count == 2
 
 
 @pytest.mark.parametrize(

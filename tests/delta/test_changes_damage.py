@@ -7,10 +7,13 @@ import random
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 import tableformats as tf
+from tableformats.engines.spark.deletes.positions import deleted_pages
+from tests.support.arrow_schema import parquet_with, schema_message
 from tests.support.delta_changes import change_file, id_file, inline_vector
 from tests.support.delta_log import WITH_VECTORS, DeltaLog, field, metadata, remove
 
@@ -45,6 +48,22 @@ def answer(log: DeltaLog) -> list[Any]:
 def test_whole(log: DeltaLog) -> None:
     rows, *counts = answer(log)
     assert len(rows) == 8 + 1 + 1 and counts == [5, 2, 10, 3]
+
+
+def test_rows_are_counted_in_sound_footers_alone(log: DeltaLog) -> None:
+    """A file whose rows nobody counted, and whose footer would become gigabytes."""
+    file = id_file(log, "2", range(9), partitionValues={"p": "5"})["add"]
+    del file["stats"]
+    log.commit(4, {"add": file}).commit(
+        5, {"add": {**file, "deletionVector": inline_vector(1)}}, remove("2", partitionValues={"p": "5"})
+    )
+    assert tf.open_table(log.root).changes(5, 5).to_arrow().num_rows == 1
+    (log.root / "2").write_bytes(parquet_with(schema_message("n" * 100_000, 10_000)))
+    changes = tf.open_table(log.root).changes(5, 5)
+    with pytest.raises(tf.LimitExceededError, match="Arrow schema"):
+        changes.count()
+    with pytest.raises(tf.LimitExceededError, match="Arrow schema"):  # as Spark has them counted
+        list(deleted_pages(changes.plan(), np.arange(1)))
 
 
 @pytest.mark.parametrize("version", COMMITS)

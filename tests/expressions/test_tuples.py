@@ -31,6 +31,7 @@ from tableformats.expressions.parse import parse_filter
         ([("s.x", ">=", dt.date(2024, 1, 1))], col("s.x") >= dt.date(2024, 1, 1)),
         ([("`s.x`", "=", 1)], col("`s.x`") == 1),
         ([(("s", "x"), "=", 1)], col("s.x") == 1),
+        (([("a", "=", 1)], [("b", "=", 2)]), (col("a") == 1) | (col("b") == 2)),
         ([("a", "=", 1), col("b") < 2], (col("a") == 1) & (col("b") < 2)),
         ([], None),
     ],
@@ -45,6 +46,7 @@ def test_tuples_become_predicates(filter, expression):
         # A tuple is one condition; what is joined by AND or OR is a list.
         ((("a", ">", 1),), r"filter is \(\('a', '>', 1\),\), no condition"),
         ((("a", ">", 1), ("b", "==", "x")), r"filter names no column: \('a', '>', 1\)"),
+        (((("s", "x"), "=", 1), ("b", "=", 2)), r"filter names no column: \(\('s', 'x'\), '=', 1\)"),
         ([(("a", ">", 1),), (("b", "==", "x"),)], r"filter\[0\] is \(\('a', '>', 1\),\), no condition"),
         ([("a", ">")], r"filter\[0\] has no operator '>'"),
         ([("a", ">", 1), ("b",)], r"filter\[1\] is \('b',\), no condition"),

@@ -29,6 +29,7 @@ import tableformats as tf
 from tableformats.limits import FOOTER_ITEMS
 from tests.fuzz.targets import iceberg as seeds
 from tests.support import delta_log
+from tests.support.arrow_schema import parquet_with, schema_message
 from tests.support.iceberg_manifests import blocks_of, compress, container, entry, entry_schema, manifest_bytes, record
 from tests.support.iceberg_manifests import read_deletes as read_delete_files
 from tests.support.iceberg_tables import write_table
@@ -446,6 +447,13 @@ LONG_NAMES = {
     "long_names_of_many_levels_within_the_limits": (60, 500, 106),
 }
 """Levels, length of a name, and columns."""
+ARROW_SCHEMAS = {
+    "arrow_schema_of_long_names": (300_000, 100_000, 0),
+    "arrow_schema_of_many_levels": (600_000, 1, 19),
+    "arrow_schema_within_the_limits": (100_000, 1990, 0),
+}
+"""Length of the name, references to one field, and levels of two references each."""
+SMALLEST = ("groups", "chunks", "schema", "schema_within_the_limits", "pairs", "pairs_of_arrow_schemas")
 ONE_COLUMN = b"\x19\x2c\x48\x01r\x15\x02\x00\x15\x02\x25\x00\x18\x01c\x00"
 
 
@@ -465,10 +473,14 @@ def footer(kind: str) -> bytes:
         elements = structs(leaf, count + 1)
         head = len(elements) - len(leaf) * (count + 1)
         return b"\x15\x02\x19" + elements[:head] + root + leaf * count + end + b"\x00"
-    return b"\x15\x02" + ONE_COLUMN + end + b"\x19" + structs(b"\x18\x00\x00", 330_000) + b"\x00"
+    pair = b"\x18\x00\x00" if kind == "pairs" else b"\x18\x0cARROW:schema\x00"
+    return b"\x15\x02" + ONE_COLUMN + end + b"\x19" + structs(pair, 990_000 // len(pair)) + b"\x00"
 
 
 def parquet_file(kind: str) -> bytes:
+    if kind in ARROW_SCHEMAS:
+        length, count, levels = ARROW_SCHEMAS[kind]
+        return parquet_with(schema_message("n" * length, count, levels))
     data = footer(kind)
     return b"PAR1" + data + struct.pack("<I", len(data)) + b"PAR1"
 
@@ -493,7 +505,16 @@ def in_delete_file(root: Path, kind: str) -> tuple[int, Call]:
 
 PLACES = {"data file": in_data_file, "checkpoint": in_checkpoint, "position deletes, Parquet": in_delete_file}
 for place, build in PLACES.items():
-    for kind in ("groups", "chunks", "schema", "schema_within_the_limits", "pairs", *LONG_NAMES):
+    for kind in (
+        "groups",
+        "chunks",
+        "schema",
+        "schema_within_the_limits",
+        "pairs",
+        "pairs_of_arrow_schemas",
+        *LONG_NAMES,
+        *ARROW_SCHEMAS,
+    ):
         name = f"footer_of_{kind}_in_{build.__name__.removeprefix('in_')}"
         ATTACKS[name] = Attack(name, place, partial(build, kind=kind))
 

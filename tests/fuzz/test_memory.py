@@ -22,7 +22,8 @@ from tableformats_iceberg.deletes.puffin import parse_deletion_vector
 from tableformats_iceberg.manifests.manifest_list import parse_manifest_list
 from tableformats_iceberg.metadata.table_metadata import parse_metadata
 
-from tableformats.errors import TableFormatsError
+from tableformats.errors import CorruptMetadataError, TableFormatsError
+from tableformats.io.compression import INFLATE_ERRORS, compress_avro, inflate_avro
 from tableformats.io.parquet_footers import has_sound_chunks
 from tableformats.limits import DEFAULT_LIMITS
 
@@ -65,6 +66,13 @@ def log_vector(data: bytes) -> object:
     return _positions(data.ljust(4, b"\0"), _Place("p", 0), len(DELETED), None, DEFAULT_LIMITS)
 
 
+def block(data: bytes) -> object:
+    try:
+        return inflate_avro("zstandard", data, 1 << 20)
+    except INFLATE_ERRORS as error:
+        raise CorruptMetadataError(str(error)) from error
+
+
 def footer(data: bytes) -> object:
     return has_sound_chunks(data[-int.from_bytes(data[-8:-4], "little") - 8 :])
 
@@ -87,6 +95,7 @@ PARSERS: dict[str, tuple[Callable[[], bytes], Callable[[bytes], object]]] = {
         lambda: smallest("tables/iceberg-*/table/metadata/*-m0.avro"),
         lambda d: read_columns(d, WANTS, [1, 2], "p"),
     ),
+    "block in zstandard": (lambda: compress_avro("zstandard", b"block" * 100), block),
     "vector of a Puffin file": (lambda: BITMAP, vector),
 }
 COSTLY = {"footer": 50, "commit, in columns": 50, "metadata.json": 10, "manifest": 4, "manifest list": 4}

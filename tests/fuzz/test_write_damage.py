@@ -16,6 +16,7 @@ import pyarrow as pa
 import pytest
 
 import tableformats as tf
+from tests.support.delta_log import DeltaLog, first_actions
 from tests.support.golden import GOLDEN
 
 ODD: tuple[Any, ...] = (5, -(2**70), "x", "\ud800", [5], [["a"]], {"a": {}}, True, None, 1e308)
@@ -84,6 +85,15 @@ def test_actions_of_delta(tmp_path: Path, name: str, version: int) -> None:
             for path in [*log.glob("*.compacted.json"), *log.glob("*.checkpoint*.parquet"), *log.glob("_last*")]:
                 path.unlink()
     assert {"done", "CorruptMetadataError"} <= outcomes
+
+
+@pytest.mark.parametrize("options", ["x", 5, True, [5], [["a"]], ["ab"], [[1, "a"]]])
+def test_options_of_the_format_that_are_no_map(tmp_path: Path, options: Any) -> None:
+    actions = first_actions()
+    actions[1]["metaData"]["format"] = {"provider": "parquet", "options": options}
+    log = DeltaLog(tmp_path).commit(0, *actions)
+    assert outcome(lambda: tf.open_table(tmp_path).alter.set_properties({"owner": "x"})) == "CorruptMetadataError"
+    assert len(list(log.directory.glob("*.json"))) == 1
 
 
 def test_deep_statistics(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import datetime as dt
 import random
 from decimal import Decimal
@@ -15,7 +16,7 @@ import pytest
 from tableformats.errors import CorruptMetadataError, LimitExceededError
 from tableformats.io._thrift import codecs_of, path_cost, read_struct
 from tableformats.io.parquet_chunks import check_footer, check_pages
-from tableformats.io.parquet_footers import _Struct, has_sound_chunks
+from tableformats.io.parquet_footers import _Struct, arrow_schemas_of, has_sound_chunks
 from tableformats.limits import Limits
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -387,3 +388,14 @@ def test_only_footers_of_parquet_are_looked_at() -> None:
         check_footer(Source(stored), "f", Limits())
     with pytest.raises(CorruptMetadataError, match="footer"):
         check_footer(Source(b"PAR1\x19\x02\0\0\0PAR1"), "f", Limits())
+
+
+def test_arrow_schemas_of_footers() -> None:
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.table({"ARROW:schema": [1]}), sink, store_schema=False)
+    assert arrow_schemas_of(footer_of(sink.getvalue().to_pybytes())) == []  # a column of this name
+    sink = pa.BufferOutputStream()
+    table = pa.table({"c": [1]})
+    pq.write_table(table.replace_schema_metadata({"a": "b"}), sink)
+    (stored,) = arrow_schemas_of(footer_of(sink.getvalue().to_pybytes()))
+    assert pa.ipc.read_schema(pa.py_buffer(base64.b64decode(stored))) == table.schema

@@ -32,6 +32,7 @@ def every() -> list[Mutant]:
         iceberg_places,
         iceberg_writes,
         paths_and_rows,
+        refusals,
         row_groups,
         writing,
         written_files,
@@ -40,7 +41,7 @@ def every() -> list[Mutant]:
     core = (core_pruning, core_predicates, core_rows, core_stores, catalogs, core_bytes, row_groups)
     delta = (delta_log, delta_writing, delta_files, delta_upkeep, delta_replacement)
     iceberg = (iceberg_deletes, iceberg_metadata, iceberg_writes, iceberg_commits, iceberg_places)
-    lists = (*core, *delta, few_values, *iceberg, writing, written_files, paths_and_rows, histories)
+    lists = (*core, *delta, few_values, *iceberg, writing, written_files, paths_and_rows, histories, refusals)
     return [mutant for module in lists for mutant in module.MUTANTS]
 
 

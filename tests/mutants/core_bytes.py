@@ -135,6 +135,22 @@ MUTANTS = (
         ("io/test_parquet_footers.py",),
     ),
     Mutant(
+        "arrow-schemas-are-free",
+        "core:check_footer",
+        "sum(map(schema_cost, arrow_schemas_of(footer)))",
+        "0",
+        "an Arrow schema in a footer becomes gigabytes of fields that its references repeat",
+        ("delta/test_changes_damage.py",),
+    ),
+    Mutant(
+        "references-to-a-field-count-once",
+        "core:_Schema._list",
+        "sum(self._field(each, depth) for each in self._references(table, member))",
+        "sum(self._field(each, depth) for each in set(self._references(table, member)))",
+        "a field to which many references lead is counted as one",
+        ("columnar/test_arrow_schemas.py",),
+    ),
+    Mutant(
         "names-of-fields-are-free",
         "core:Limits.check_dotted_names",
         "if characters * _NAME_COPIES > self.budget(stored):",

@@ -27,6 +27,7 @@ _SUBJECTS = sorted(path.name for path in (ROOT / "tests").glob("[a-z]*") if path
 FALLBACK = ("tests/property", *(f"tests/{name}" for name in _SUBJECTS if name not in _NOT_ASKED))
 """Folders of tests that are asked where a mutant's killers do not notice it."""
 TIMEOUT = 600
+NO_ANSWER = f"no answer in {TIMEOUT} s"
 TABLES = 30
 """How many tables each laboratory makes for a mutant."""
 PAGE = ROOT / "docs" / "measured" / "mutants.md"
@@ -56,7 +57,7 @@ class Copy:
         command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-m", "not spark", *tests]
         done = self._run(command)
         if done is None:
-            return "broken", f"no answer in {TIMEOUT} s"
+            return "broken", NO_ANSWER
         if done.returncode == 0:
             return "survived", ""
         found = _FAILED.search(done.stdout)

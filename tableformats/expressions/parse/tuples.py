@@ -48,11 +48,7 @@ def parse_tuples(filter: Sequence[Any]) -> Expression | None:
 
 def _is_condition(item: Sequence[Any]) -> bool:
     """Whether ``item`` is a tuple whose first part names a column. Lists contain conditions."""
-    return isinstance(item, tuple) and bool(item) and not _is_group(item[0])
-
-
-def _is_group(item: Any) -> bool:
-    return isinstance(item, list) or (isinstance(item, tuple) and not all(isinstance(p, str) for p in item[:2]))
+    return isinstance(item, tuple) and bool(item) and not isinstance(item[0], list)
 
 
 def _all_of(items: Sequence[Any], where: str) -> Expression:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tableformats.plugin import MetadataChange, Schema, UnsupportedFeatureError, names_in
+from tableformats.plugin import CorruptMetadataError, MetadataChange, Schema, UnsupportedFeatureError, names_in
 
 from ..schema.schema_string import parse_schema
 from .properties import FEATURE_PREFIX, check_property, check_unset, features_of_properties, is_true
@@ -132,13 +132,24 @@ def with_commit(metadata: Mapping[str, Any], version: int, timestamp: int) -> di
 
 def without_nulls(action: Mapping[str, Any]) -> dict[str, Any]:
     """An action as it is written: a checkpoint has null for fields that an action lacks, and pairs for the options of
-    the format."""
+    the format.
+
+    Raises CorruptMetadataError where these options are no map.
+    """
     found = {key: value for key, value in action.items() if value is not None}
     form = found.get("format")
     if isinstance(form, Mapping):
-        options = form.get("options")
-        found["format"] = {**form, "options": dict(options or {})}
+        found["format"] = {**form, "options": _options(form.get("options"))}
     return found
+
+
+def _options(stored: Any) -> dict[str, Any]:
+    pairs = list(stored.items()) if isinstance(stored, Mapping) else stored or []
+    if not isinstance(pairs, list) or not all(isinstance(pair, (list, tuple)) and len(pair) == 2 for pair in pairs):
+        raise CorruptMetadataError("the options of the table's format are no map", field="metaData.format.options")
+    if not all(isinstance(key, str) for key, _ in pairs):
+        raise CorruptMetadataError("an option of the table's format has no name", field="metaData.format.options")
+    return dict(pairs)
 
 
 def _needed(struct: Mapping[str, Any], properties: Mapping[str, str]) -> frozenset[str]:
