@@ -34,14 +34,17 @@ __all__ = ["CHECK_COMMANDS"]
 @click.command()
 @table_options
 @snapshot_options
+@limit_option("properties")
 @form_options
-def detail(form: str, **chosen: Any) -> None:
+def detail(form: str, limit: int | None, **chosen: Any) -> None:
     """Show what a table is and how much is in it: files, bytes, rows, deletes, partitions, features, properties."""
     from ..inspect.detail import detail_rows
 
     found = opened_snapshot(chosen).detail()
-    rows = [*detail_rows(found), *((f"  {name}", value) for name, value in sorted(found.properties.items()))]
-    show(form, "detail", found.as_dict(), lambda: print_table(["what", "value"], rows))
+    properties = dict(sorted(found.properties.items())[:limit])
+    rows = [*detail_rows(found), *((f"  {name}", value) for name, value in properties.items())]
+    document = {**found.as_dict(), "properties": properties}
+    show(form, "detail", document, lambda: print_table(["what", "value"], rows))
 
 
 @click.command()

@@ -48,14 +48,16 @@ all_option = click.option("--all", "show_all", is_flag=True, help=f"List all fil
 @click.command()
 @table_options
 @snapshot_options
+@limit_option("columns")
 @form_options
-def describe(form: str, **chosen: Any) -> None:
+def describe(form: str, limit: int | None, **chosen: Any) -> None:
     """Show a table's version, partitioning, size and columns."""
     snapshot = opened_snapshot(chosen)
+    columns = list(snapshot.schema)[:limit]
     report = snapshot.scan().plan().report
     document = {
         **identity(snapshot),
-        "schema": [_field(f, snapshot.partition_fields) for f in snapshot.schema],
+        "schema": [_field(f, snapshot.partition_fields) for f in columns],
         "partition_fields": [_partition_field(f, snapshot) for f in snapshot.partition_fields],
         "properties": snapshot.properties,
         "files": report.files_planned,
@@ -63,10 +65,10 @@ def describe(form: str, **chosen: Any) -> None:
         "size_bytes": report.bytes_planned,
         "record_count": report.rows_planned,
     }
-    show(form, "describe", document, lambda: _print_description(snapshot, report))
+    show(form, "describe", document, lambda: _print_description(snapshot, report, columns))
 
 
-def _print_description(snapshot: SnapshotHandle, report: ScanReport) -> None:
+def _print_description(snapshot: SnapshotHandle, report: ScanReport, columns: Sequence[Field]) -> None:
     partitioning = ", ".join(_partition_text(f, snapshot) for f in snapshot.partition_fields)
     facts = [
         ("Location", location_text(snapshot.location)),
@@ -82,8 +84,9 @@ def _print_description(snapshot: SnapshotHandle, report: ScanReport) -> None:
     ]
     for name, value in facts:
         echo(f"{name:<16}{printable(value)}")
-    for f in snapshot.schema:
+    for f in columns:
         echo(f"  {_column_text(f)}")
+    _tell_rest(len(columns), len(snapshot.schema), "--limit")
     if snapshot.properties:
         echo("Properties")
         for name, value in sorted(snapshot.properties.items()):
@@ -260,14 +263,17 @@ def read(form: str, **chosen: Any) -> None:
 @click.argument("first")
 @click.argument("last", required=False)
 @all_option
+@limit_option("files that were added, removed, and with other deletes, each")
 @form_options
-def diff(form: str, show_all: bool, first: str, last: str | None, **chosen: Any) -> None:
+def diff(form: str, show_all: bool, limit: int | None, first: str, last: str | None, **chosen: Any) -> None:
     """Show the differences between version FIRST and version LAST (default: the current one)."""
     from ..inspect.diff import diff as compare
 
     table = opened_table(chosen)
     found = compare(table.snapshot(as_number(first)), table.snapshot(as_number(last)))
-    parts = {name: rows_of(getattr(found, name)) for name in ("added", "removed", "deletes_changed")}
+    files = {name: getattr(found, name) for name in ("added", "removed", "deletes_changed")}
+    parts = {name: rows_of(table if limit is None else table.slice(0, limit)) for name, table in files.items()}
+    most = None if show_all or limit is not None else _SHOWN_FILES
     document = {
         **table_identity(table),
         "first": _version(found.first),
@@ -281,12 +287,12 @@ def diff(form: str, show_all: bool, first: str, last: str | None, **chosen: Any)
             echo(f"{title:<5}version {snapshot.version}, {time_text(snapshot.timestamp)}")
         for d in found.metadata:
             echo(printable(f"     {d.kind}: {d.before or 'nothing'} -> {d.after or 'nothing'}"))
-        for title, rows in zip(("added", "removed", "with other deletes"), parts.values(), strict=True):
-            echo(f"\nFiles {title}: {count_text(len(rows))}")
-            if rows:
-                shown = rows if show_all else rows[:_SHOWN_FILES]
+        for title, name in (("added", "added"), ("removed", "removed"), ("with other deletes", "deletes_changed")):
+            total, shown = files[name].num_rows, parts[name][:most]
+            echo(f"\nFiles {title}: {count_text(total)}")
+            if shown:
                 _print_files(shown, found.last)
-                _tell_rest(len(shown), len(rows), "--all")
+            _tell_rest(len(shown), total, "--all")
 
     records = [{"change": name, **row} for name, rows in parts.items() for row in rows]
     columns = ["change", *(name for name in found.added.column_names)]
@@ -296,6 +302,7 @@ def diff(form: str, show_all: bool, first: str, last: str | None, **chosen: Any)
 @click.command()
 @table_options
 @snapshot_options
+@limit_option("findings")
 @form_options
 @click.option(
     "--fail-on",
@@ -303,7 +310,7 @@ def diff(form: str, show_all: bool, first: str, last: str | None, **chosen: Any)
     metavar="CHECK[=VALUE]",
     help="Exit with 3 if this check gives advice; above VALUE, where one is given. 'all': any check. Repeatable.",
 )
-def health(form: str, fail_on: tuple[str, ...], **chosen: Any) -> int:
+def health(form: str, limit: int | None, fail_on: tuple[str, ...], **chosen: Any) -> int:
     """Show what makes a table slow to plan or to read, with advice."""
     from ..inspect.health import CHECKS
     from ..inspect.health import health as examine
@@ -312,9 +319,10 @@ def health(form: str, fail_on: tuple[str, ...], **chosen: Any) -> int:
     snapshot = opened_snapshot(chosen)
     found = examine(snapshot, {name: value for name, value in thresholds.items() if value is not None})
     failed = [name for name in found.failed if name in thresholds]
-    records = [f.as_dict() for f in found]
+    shown = list(found)[:limit]
+    records = [f.as_dict() for f in shown]
     document = {**identity(snapshot), "findings": records, "failed": failed}
-    rows = [(f.subject, f.figure, f.advice) for f in found]
+    rows = [(f.subject, f.figure, f.advice) for f in shown]
     columns = ["subject", "figure", "advice", "check", "value", "threshold"]
     show(form, "health", document, lambda: print_table(["what", "figure", "advice"], rows), records, columns)
     if failed and form == "table":
@@ -347,8 +355,9 @@ def _threshold(text: str, value: str) -> float:
 
 
 @click.command()
+@limit_option("plugins")
 @form_options
-def plugins(form: str) -> None:
+def plugins(form: str, limit: int | None) -> None:
     """List the installed formats, and plugins that failed to load."""
     from ..plugin.registry import host
 
@@ -362,7 +371,7 @@ def plugins(form: str) -> None:
             "formats": list(p.formats),
             "error": None if p.error is None else str(p.error),
         }
-        for p in host().plugins
+        for p in host().plugins[:limit]
     ]
     rows = [[", ".join(p[c]) if c == "formats" else p[c] for c in columns] for p in found]
     show(form, "plugins", {"plugins": found}, lambda: print_table(columns, rows), found, columns)

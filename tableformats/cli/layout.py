@@ -46,15 +46,29 @@ def table_lines(
     numeric, paths : sequence of str
         Names of columns: aligned to the right; shortened in the middle.
     """
-    widths = [max(map(width_of, values)) for values in zip(columns, *rows, strict=True)]
-    if width is not None and _total(widths) > width:
+    values = list(zip(columns, *rows, strict=True))
+    widths = [max(map(len if "".join(texts).isascii() else width_of, texts)) for texts in values]
+    right = [name in numeric for name in columns]
+    if width is None or _total(widths) <= width:
+        padded = map(_padded, values, widths, right)
+        yield from (_GAP.join(cells).rstrip() for cells in zip(*padded, strict=True))
+    else:
         least = [_least(name, own, name in paths, name in numeric) for name, own in zip(columns, widths, strict=True)]
         if _total(least) > width:
             yield from _one_value_a_line(columns, rows, width)
             return
-        widths = _fitted(widths, least, [name in paths for name in columns], width)
-    right = [name in numeric for name in columns]
-    is_path = [name in paths for name in columns]
+        is_path = [name in paths for name in columns]
+        yield from _shortened_lines(columns, rows, _fitted(widths, least, is_path, width), right, is_path)
+
+
+def _shortened_lines(
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    widths: Sequence[int],
+    right: Sequence[bool],
+    is_path: Sequence[bool],
+) -> Iterator[str]:
+    """The lines of a table whose columns are narrower than some of their texts."""
     yield _line(columns, widths, right)
     for row in rows:
         if all(width_of(text) <= own for text, own in zip(row, widths, strict=True)):
@@ -98,6 +112,14 @@ def _line(texts: Sequence[str], widths: Sequence[int], right: Sequence[bool]) ->
         space = " " * (width - width_of(text))
         cells.append(space + text if is_right else text + space)
     return _GAP.join(cells).rstrip()
+
+
+def _padded(texts: Sequence[str], width: int, is_right: bool) -> list[str]:
+    """The texts of a column in the same width."""
+    if "".join(texts).isascii():
+        return [text.rjust(width) if is_right else text.ljust(width) for text in texts]
+    spaces = [" " * (width - width_of(text)) for text in texts]
+    return [space + text if is_right else text + space for text, space in zip(texts, spaces, strict=True)]
 
 
 def _shortened(text: str, width: int) -> str:

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import base64
 import datetime as dt
+import gc
 import json
 import math
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +40,7 @@ __all__ = [
     "print_table",
     "rows_of",
     "show",
+    "uncollected",
     "value_text",
     "values_of",
 ]
@@ -47,6 +50,19 @@ SCHEMA_VERSION = 1
 _DIGITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
 
 
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Keep the collector of cycles from looking at hundreds of thousands of new objects, none of which is in one."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+@uncollected()
 def show(
     form: str,
     name: str,
@@ -122,6 +138,7 @@ def _json_value(value: Any) -> Any:
     return str(value) if isinstance(value, Decimal) else repr(value)
 
 
+@uncollected()
 def rows_of(table: pa.Table) -> list[dict[str, Any]]:
     """The rows as dictionaries by column name; see :func:`values_of` for the values."""
     if not table.num_columns:
@@ -257,7 +274,9 @@ def value_text(value: Any) -> str:
     """A value from a table as one line of text; empty for None."""
     if value is None:
         return ""
-    found = value if isinstance(value, str) else _json_value(value)
+    if isinstance(value, str):
+        return printable(value)
+    found = _json_value(value)
     return printable(found if isinstance(found, str) else json.dumps(found, ensure_ascii=False))
 
 

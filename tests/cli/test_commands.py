@@ -12,6 +12,7 @@ import pytest
 
 import tableformats as tf
 from tableformats.cli import main
+from tableformats.cli.app import cli
 from tests.support.golden import TABLES
 
 DELTA = TABLES / "delta-evolved" / "table"
@@ -227,6 +228,26 @@ def test_columns_and_limit(shell: Shell) -> None:
     assert report["files_planned"] <= report["files_total"]
     assert shell.fails(2, "plan", DELTA, "--columns", name + "x").startswith("Error: no column")
     assert "--limit" in shell.fails(2, "plan", DELTA, "--limit", "-1")
+
+
+@pytest.mark.parametrize("command", ["describe", "schema", "history", "files", "diff", "health", "plugins"])
+def test_rows_are_limited(shell: Shell, command: str) -> None:
+    location = [] if command == "plugins" else [DELTA]
+    versions = ["0"] if command == "diff" else []
+    whole = shell.json(command, *location, *versions)
+    cut = shell.json(command, *location, *versions, "--limit", "1")
+    names = ("schema", "fields", "versions", "files", "added", "findings", "plugins")
+    rows = {name: whole[name] for name in names if isinstance(whole.get(name), list) and whole[name]}
+    assert rows and all(cut[name] == found[:1] for name, found in rows.items())
+
+
+def test_every_command_of_rows_has_a_limit(shell: Shell) -> None:
+    without = [c.name for c in cli.commands.values() if _has(c, "form") and not _has(c, "limit")]
+    assert without == []
+
+
+def _has(command: Any, name: str) -> bool:
+    return any(parameter.name == name for parameter in command.params)
 
 
 def test_plugins(shell: Shell) -> None:
