@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from .plugin.partitions import PartitionField
     from .plugin.report import ScanReport
     from .plugin.writing.transaction import Commit
+    from .table.catalog_transactions import CatalogTransaction, transaction
     from .table.changes import Changes
     from .table.create import create_table, write_table
     from .table.scan import Scan, ScanPlan
@@ -77,6 +78,7 @@ __all__ = [
     "CatalogError",
     "CatalogNotFoundError",
     "CatalogPermissionError",
+    "CatalogTransaction",
     "CommitConflictError",
     "CommitUnknownError",
     "ConstraintViolationError",
@@ -121,11 +123,13 @@ __all__ = [
     "list_tables",
     "open_table",
     "spark",
+    "transaction",
     "write_table",
 ]
 
 # What `import tableformats` does not load: NumPy, pyarrow and Spark come with the first table.
 _LOADED_WHEN_USED = {
+    "CatalogTransaction": ".table.catalog_transactions",
     "Changes": ".table.changes",
     "Commit": ".plugin.writing.transaction",
     "Inspector": ".inspect.tables",
@@ -137,6 +141,7 @@ _LOADED_WHEN_USED = {
     "ScanTask": ".planning.tasks",
     "create_table": ".table.create",
     "list_tables": ".catalog.listing",
+    "transaction": ".table.catalog_transactions",
     "write_table": ".table.create",
 }
 

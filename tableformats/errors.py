@@ -58,8 +58,9 @@ class TableFormatsError(Exception):
     Attributes
     ----------
     committed : bool or None
-        Of an error out of a verb that writes. False: certainly nothing was committed. None: unknown, and the hint of
-        :class:`CommitUnknownError` says how to find out; or no verb that writes was at work.
+        Of an error out of a verb that writes. False: certainly nothing was committed. True: the commit was made, and
+        what came after it failed. None: unknown, and the hint of :class:`CommitUnknownError` says how to find out; or
+        nothing had been begun.
     """
 
     default_hint: ClassVar[str | None] = None
@@ -94,6 +95,8 @@ class TableFormatsError(Exception):
         text = f"{text}. {self.hint}" if self.hint else text
         if self.committed is False and not any(f"othing was {done}" in text for done in ("committed", "written")):
             text += ". Nothing was committed"
+        if self.committed:
+            text += ". The commit was made: do not run it again"
         return _printable(text)
 
     def __reduce__(self) -> tuple[object, ...]:

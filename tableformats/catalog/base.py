@@ -118,6 +118,27 @@ class Catalog(ABC):
         """See :meth:`tableformats.io.catalog_commits.CatalogWriter.commit`."""
         raise self._only_read(identifier)
 
+    @property
+    def commits_several(self) -> bool:
+        """Whether the catalog commits to several tables at once, as far as it says what it can do."""
+        return False
+
+    def commit_several(
+        self, tables: Sequence[tuple[Identifier, Sequence[Mapping[str, Any]], Sequence[Mapping[str, Any]]]]
+    ) -> PutOutcome:
+        """See :meth:`tableformats.io.catalog_commits.CatalogWriter.commit_several`: identifier, requirements, updates
+        of each table."""
+        raise self.not_several()
+
+    def not_several(self) -> UnsupportedFeatureError:
+        """The error of a catalog that commits to one table at a time."""
+        return UnsupportedFeatureError(
+            f"catalog {self.name!r} commits to one table at a time",
+            field="transaction",
+            hint="Nothing was committed; write the tables one after the other, or through a REST catalog that has the "
+            "endpoint transactions/commit",
+        )
+
     def swap(self, identifier: Identifier, old: str, new: str) -> PutOutcome:
         """See :meth:`tableformats.io.catalog_commits.CatalogWriter.swap`."""
         raise self._only_read(identifier)

@@ -183,6 +183,22 @@ class PyIcebergCatalog(Catalog):
         """See :meth:`Catalog.commit`."""
         return self._written(identifier, lambda: commits.commit(self.catalog, identifier, requirements, updates))
 
+    @property
+    def commits_several(self) -> bool:
+        """See :attr:`Catalog.commits_several`: REST catalogs may."""
+        return commits.may_commit_several(self.catalog)
+
+    def commit_several(
+        self, tables: Sequence[tuple[Identifier, Sequence[Mapping[str, Any]], Sequence[Mapping[str, Any]]]]
+    ) -> PutOutcome:
+        """See :meth:`Catalog.commit_several`."""
+        if not self.commits_several:
+            raise self.not_several()
+        try:
+            return self._written(tables[0][0], lambda: commits.commit_several(self.catalog, tables))
+        except commits.NoSuchEndpointError:
+            raise self.not_several() from None
+
     def swap(self, identifier: Identifier, old: str, new: str) -> PutOutcome:
         """See :meth:`Catalog.swap`."""
         if not self.can_swap:

@@ -16,18 +16,39 @@ from collections.abc import Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
-from ..errors import CatalogError, CatalogPermissionError, UnsupportedFeatureError
+from ..errors import (
+    CatalogConnectionError,
+    CatalogError,
+    CatalogPermissionError,
+    TableFormatsError,
+    UnsupportedFeatureError,
+)
 from ..io.catalog_commits import StagedTable
 from ..io.stores.base import PutOutcome
 from . import dynamodb_commits
 from .base import Identifier, dotted
 
-__all__ = ["commit", "is_dynamodb", "is_rest", "is_sql", "register", "stage", "swap"]
+__all__ = [
+    "NoSuchEndpointError",
+    "commit",
+    "commit_several",
+    "is_dynamodb",
+    "is_rest",
+    "is_sql",
+    "may_commit_several",
+    "register",
+    "stage",
+    "swap",
+]
 
 _CONFLICT = 409
 _UNKNOWN = (500, 502, 503, 504)
 _REFUSED = (401, 403, 419)
+_OVERLOADED = 429
 _MISSING = 404
+_NO_CONTENT = 204
+_NO_ENDPOINT = (404, 405, 501)
+_TRANSACTIONS = "transactions/commit"
 _TIMEOUTS_S = (5.0, 120.0)
 """Until a catalog is connected, and until it answers a commit, which takes longer than other requests."""
 _LOST = frozenset(["CommitFailedException", "TableAlreadyExistsError"])
@@ -74,6 +95,45 @@ def commit(
     return _attempt(lambda: catalog.commit_table(table, asked, parsed))
 
 
+class NoSuchEndpointError(TableFormatsError):
+    """The catalog does not know the request. Nothing was done."""
+
+
+def may_commit_several(catalog: Any) -> bool:
+    """Whether a REST catalog commits to several tables at once. One that does not say what it can do is asked.
+
+    Source: Iceberg REST catalog, ``getConfig``, "endpoints", and ``commitTransaction``.
+    """
+    if not is_rest(catalog):
+        return False
+    import pyiceberg.catalog.rest as rest
+
+    known = getattr(catalog, "_supported_endpoints", None)
+    # What PyIceberg assumes of a catalog that does not say.
+    assumed = set(vars(rest).get("DEFAULT_ENDPOINTS", ())) | set(vars(rest).get("VIEW_ENDPOINTS", ()))
+    if known is None or known <= assumed:
+        return True
+    return any(str(endpoint).endswith(f"/{_TRANSACTIONS}") for endpoint in known)
+
+
+def commit_several(
+    catalog: Any, tables: Sequence[tuple[Identifier, Sequence[Mapping[str, Any]], Sequence[Mapping[str, Any]]]]
+) -> PutOutcome:
+    """See :meth:`tableformats.io.catalog_commits.CatalogWriter.commit_several`. Raises NoSuchEndpointError."""
+    changes = [
+        {"identifier": {"namespace": list(name[:-1]), "name": name[-1]}, "requirements": asked, "updates": updates}
+        for name, asked, updates in tables
+    ]
+    answer = _sent(catalog, catalog.url(_TRANSACTIONS, prefixed=True), {"table-changes": changes})
+    if answer is not None and answer.status_code in _NO_ENDPOINT and not _kind_of(answer).startswith("NoSuch"):
+        raise NoSuchEndpointError("the catalog does not commit to several tables")
+    if answer is not None and answer.status_code == _NO_CONTENT:
+        return PutOutcome.WON
+    outcome = _outcome(answer, catalog, tables[0][0])
+    # The answer to a commit of several tables has no content. Another one may be that of somebody in between.
+    return PutOutcome.UNKNOWN if outcome is PutOutcome.WON else outcome
+
+
 def _attempt(write: Any) -> PutOutcome:
     """What became of a call of PyIceberg. Errors that say that nothing was done are raised."""
     try:
@@ -89,14 +149,19 @@ def _attempt(write: Any) -> PutOutcome:
 
 
 def _post(catalog: Any, endpoint: str, identifier: Identifier, body: Mapping[str, Any]) -> Any:
-    """The answer to a POST; None where there was none."""
-    import requests
+    """The answer to a POST to the endpoint of a table; None where there was none."""
     from pyiceberg.catalog.rest import Endpoints
 
     parts = catalog._split_identifier_for_path(identifier)
     path = getattr(Endpoints, endpoint)
     wanted = {name: value for name, value in parts.items() if f"{{{name}}}" in path}
-    url = catalog.url(path, prefixed=True, **wanted)
+    return _sent(catalog, catalog.url(path, prefixed=True, **wanted), body)
+
+
+def _sent(catalog: Any, url: str, body: Mapping[str, Any]) -> Any:
+    """The answer to a POST; None where there was none."""
+    import requests
+
     data = json.dumps(body, separators=(",", ":"), default=list).encode()
     headers = {"Content-Type": "application/json"}
     try:
@@ -111,7 +176,7 @@ def _post(catalog: Any, endpoint: str, identifier: Identifier, body: Mapping[str
 def _outcome(answer: Any, catalog: Any, identifier: Identifier) -> PutOutcome:
     if answer is None or answer.status_code in _UNKNOWN:
         return PutOutcome.UNKNOWN
-    if answer.status_code in (200, 204):
+    if answer.status_code in (200, _NO_CONTENT):
         return PutOutcome.WON if _has_metadata(answer) else PutOutcome.UNKNOWN
     if answer.status_code == _CONFLICT:
         return PutOutcome.LOST
@@ -120,7 +185,7 @@ def _outcome(answer: Any, catalog: Any, identifier: Identifier) -> PutOutcome:
 
 def _has_metadata(answer: Any) -> bool:
     """Whether an answer is that of the catalog. One that stands between may answer 200, too."""
-    if answer.status_code == 204:
+    if answer.status_code == _NO_CONTENT:
         return True
     try:
         return isinstance(answer.json()["metadata"], dict)
@@ -132,23 +197,32 @@ def _refusal(answer: Any, catalog: Any, identifier: Identifier) -> Exception:
     """The error for an answer that says that nothing was done. The words are left out: they may hold credentials."""
     from pyiceberg.exceptions import NoSuchTableError
 
-    status = answer.status_code
-    try:
-        kind = str(answer.json()["error"]["type"])
-    except (ValueError, KeyError, TypeError):
-        kind = ""
+    status, kind = answer.status_code, _kind_of(answer)
     if status == _MISSING:
         return NoSuchTableError()  # which the caller makes one of ours, with near names
     what = f"HTTP {status}" + (f", {kind}" if kind.isidentifier() else "")
     name, path = str(getattr(catalog, "name", "catalog")), dotted(identifier)
     if status in _REFUSED:
         return CatalogPermissionError(f"catalog {name!r} refused the commit: {what}", path=path, catalog=name)
+    if status == _OVERLOADED or status in _UNKNOWN:
+        hint = "Nothing was committed; try again later"
+        return CatalogConnectionError(
+            f"catalog {name!r} did not take the request: {what}", path=path, catalog=name, hint=hint
+        )
     return CatalogError(
         f"catalog {name!r} refused the commit: {what}",
         path=path,
         catalog=name,
         hint="Nothing was committed; the catalog's log says why",
     )
+
+
+def _kind_of(answer: Any) -> str:
+    """What the catalog calls an error; empty: it does not say."""
+    try:
+        return str(answer.json()["error"]["type"])
+    except (ValueError, KeyError, TypeError):
+        return ""
 
 
 def swap(catalog: Any, identifier: Identifier, old: str, new: str) -> PutOutcome:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import CatalogError
-from ..io.catalog_commits import CatalogWriter, StagedTable
+from ..io.catalog_commits import CatalogWriter, StagedTable, TableUpdates
 from ..io.stores.base import PutOutcome
 from ..runtime.pickling import Portable
 from .base import dotted
@@ -58,6 +58,11 @@ class TableWriter(Portable, CatalogWriter):
         """See :meth:`CatalogWriter.commit`."""
         return self._known().commit(self._identifier, requirements, updates)
 
+    def commit_several(self, tables: Sequence[TableUpdates]) -> PutOutcome:
+        """See :meth:`CatalogWriter.commit_several`."""
+        parts = [(_identifier_of(one.writer), one.requirements, one.updates) for one in tables]
+        return self._known().commit_several(parts)
+
     def swap(self, old: str, new: str) -> PutOutcome:
         """See :meth:`CatalogWriter.swap`."""
         return self._known().swap(self._identifier, old, new)
@@ -69,3 +74,8 @@ class TableWriter(Portable, CatalogWriter):
     def register(self, location: str) -> PutOutcome:
         """See :meth:`CatalogWriter.register`."""
         return self._known().register(self._identifier, location)
+
+
+def _identifier_of(writer: CatalogWriter) -> Identifier:
+    assert isinstance(writer, TableWriter), "all tables of a commit are of one catalog"
+    return writer._identifier

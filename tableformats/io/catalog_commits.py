@@ -11,7 +11,7 @@ from typing import Any
 
 from .stores.base import PutOutcome
 
-__all__ = ["CatalogCommit", "CatalogCommits", "CatalogWriter", "StagedTable"]
+__all__ = ["CatalogCommit", "CatalogCommits", "CatalogWriter", "StagedTable", "TableUpdates"]
 
 
 @dataclass(frozen=True)
@@ -70,6 +70,22 @@ class StagedTable:
     storage_options: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
 
+@dataclass(frozen=True)
+class TableUpdates:
+    """What one commit changes of one table, in the JSON of Iceberg's REST catalog.
+
+    Attributes
+    ----------
+    writer : CatalogWriter
+        Of the table.
+    requirements, updates : sequence of mapping
+    """
+
+    writer: CatalogWriter
+    requirements: Sequence[Mapping[str, Any]]
+    updates: Sequence[Mapping[str, Any]]
+
+
 class CatalogWriter(ABC):
     """Commits to one table of a catalog, in the JSON of Iceberg's REST catalog.
 
@@ -119,6 +135,14 @@ class CatalogWriter(ABC):
         ------
         UnsupportedFeatureError
             The catalog takes no commits.
+        """
+
+    @abstractmethod
+    def commit_several(self, tables: Sequence[TableUpdates]) -> PutOutcome:
+        """Let the catalog apply updates to several tables, to all or to none, if all requirements of all hold.
+
+        The outcome is as that of :meth:`commit`. Raises UnsupportedFeatureError where the catalog has no such
+        operation.
         """
 
     @abstractmethod

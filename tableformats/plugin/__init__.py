@@ -95,7 +95,7 @@ from .snapshot import FormatSnapshot, ReadRequest, SplitOptions
 from .statistics import Bounds, Statistics, StatisticsSlice
 
 if TYPE_CHECKING:
-    from ..io.catalog_commits import CatalogCommit, CatalogCommits, CatalogWriter, StagedTable
+    from ..io.catalog_commits import CatalogCommit, CatalogCommits, CatalogWriter, StagedTable, TableUpdates
     from ..io.exclusive_put import check_exclusive_puts, put_exclusively
     from ..runtime.turns import local_turn
     from .upkeep import CheckpointResult
@@ -119,7 +119,7 @@ if TYPE_CHECKING:
         ReferenceChange,
         TableChange,
     )
-    from .writing.transaction import Commit, FormatTransaction
+    from .writing.transaction import Commit, FormatTransaction, PreparedCommit
     from .writing.write_target import SortColumn, WriteTarget, added_files_schema, stored_leaves
 
 __all__ = [
@@ -189,6 +189,7 @@ __all__ = [
     "PluginContractError",
     "PluginLoadError",
     "PrimitiveType",
+    "PreparedCommit",
     "PutOutcome",
     "ReadRequest",
     "ReferenceChange",
@@ -214,6 +215,7 @@ __all__ = [
     "TableFormat",
     "TableFormatsError",
     "TableNotFoundError",
+    "TableUpdates",
     "Transform",
     "Type",
     "UnknownFormatError",
@@ -296,12 +298,14 @@ _LOADED_WHEN_USED = {
     "FormatTransaction": ".writing.transaction",
     "IdentityColumn": ".writing.row_rules",
     "MetadataChange": ".writing.table_change",
+    "PreparedCommit": ".writing.transaction",
     "ReferenceChange": ".writing.table_change",
     "RowCheck": ".writing.row_rules",
     "RowRules": ".writing.row_rules",
     "SortColumn": ".writing.write_target",
     "StagedTable": "..io.catalog_commits",
     "TableChange": ".writing.table_change",
+    "TableUpdates": "..io.catalog_commits",
     "Violation": ".verification",
     "WriteTarget": ".writing.write_target",
     "added_files_schema": ".writing.write_target",

@@ -105,7 +105,7 @@ def create_table(
         request = CreateRequest(_schema_of(schema), *named, replaces)
         try:
             _create(place, request, None, found)
-            return place.open()
+            return place.opened_after_commit()
         except CommitConflictError:
             raced = place.existing()
             if found is not None or raced is None:
@@ -113,7 +113,7 @@ def create_table(
             found = raced
     if replaces:  # another writer created it
         _create(place, request, None, found)
-        return place.open()
+        return place.opened_after_commit()
     if if_exists == "error":
         raise _exists(found)
     return found
@@ -268,6 +268,14 @@ class _Place:
         if self.catalog is not None:
             return open_table(self.location, catalog=self.catalog, storage_options=self.storage_options)
         return open_table(self.location, format=self.format, storage_options=self.storage_options)
+
+    def opened_after_commit(self) -> Table:
+        """The table that was just created. Errors say that it was."""
+        try:
+            return self.open()
+        except TableFormatsError as error:
+            error.committed = True
+            raise
 
     def existing(self) -> Table | None:
         """The table; None: there is none, of no format. Raises NamespaceNotFoundError."""

@@ -13,9 +13,18 @@ from ..expressions import tree as ex
 from ..planning.request import ScanRequest
 from ..plugin.writing.row_rules import RowCheck
 from ..plugin.writing.table_change import MetadataChange, TableChange
-from ..write.commit_loop import CommitOptions, errors_say_nothing_done
+from ..write.commit_loop import CommitOptions, commit_of, errors_say_nothing_done
+from ..write.group_commit import GroupMember
 from ..write.sorting import sorted_target
-from ..write.transaction import AlreadyCommittedError, already_committed, check_application, commit, unchanged
+from ..write.transaction import (
+    AlreadyCommittedError,
+    already_committed,
+    check_application,
+    commit,
+    conflict_finder,
+    nothing_to_commit,
+    unchanged,
+)
 from .new_files import NewFiles, files_of_target
 
 if TYPE_CHECKING:
@@ -153,7 +162,7 @@ class Transaction:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if error is not None:
-            self._discard()
+            self.discard()
             if isinstance(error, TableFormatsError) and not isinstance(error, CommitUnknownError):
                 error.committed = False
         elif self.commit is None:
@@ -167,19 +176,39 @@ class Transaction:
             with errors_say_nothing_done():
                 change, metrics = self._finished_change()
         except BaseException:
-            self._discard()
+            self.discard()
             raise
         try:
             self.commit = commit(self._format, change, self._options, **metrics)
         except AlreadyCommittedError:
-            self._discard()
+            self.discard()
             return self._already_done()
         except TableFormatsError as error:
             # After an unknown outcome the files are kept: a commit may name them.
             if error.committed is False:
-                self._discard()
+                self.discard()
             raise
         return self.commit
+
+    def prepared(self, name: str) -> tuple[GroupMember, dict[str, int]] | None:
+        """The part of a commit of several tables, and what its verbs counted. None: there is nothing to commit.
+
+        ``name``: what errors call the table.
+        """
+        if self._is_done:
+            return None
+        change, metrics = self._finished_change()
+        if not change:
+            self.commit = nothing_to_commit(self._format, change, metrics)
+            return None
+        return GroupMember(name, self._format, change, conflict_finder(self._format, change)), metrics
+
+    def end(self, member: GroupMember | None, attempts: int, metrics: dict[str, int]) -> None:
+        """Set :attr:`commit` after a commit of several tables; ``member`` None: this one's part was not in it."""
+        if member is not None:
+            self.commit = commit_of(self._format, member.change, attempts, **metrics)
+        elif self.commit is None:
+            self.commit = self.unchanged()
 
     def _already_done(self) -> Commit:
         self.commit = self.unchanged()
@@ -189,7 +218,8 @@ class Transaction:
         """What the transaction gives if it commits nothing."""
         return unchanged(self._format, self._change)
 
-    def _discard(self) -> None:
+    def discard(self) -> None:
+        """Delete the data files that were written. Only for a commit that has certainly not been made."""
         for written in self._written:
             written.discard()
 

@@ -20,7 +20,15 @@ from ..io.stores.base import PutOutcome
 from ..plugin.writing.table_change import CommittedChange, TableChange
 from ..plugin.writing.transaction import Commit, FormatTransaction
 
-__all__ = ["CommitOptions", "commit_change", "commit_of", "errors_say_nothing_done"]
+__all__ = [
+    "CommitOptions",
+    "FindConflict",
+    "commit_change",
+    "commit_of",
+    "errors_say_nothing_done",
+    "keep_up",
+    "moved_change",
+]
 
 FindConflict = Callable[[CommittedChange], "str | None"]
 """Says what of a winner is in conflict with the change; None: nothing."""
@@ -110,10 +118,10 @@ def _tried(
     for attempt in range(1, options.tries + 1):
         with transaction.turn(change) as is_overtaken:
             if is_overtaken or attempt > 1:
-                change = _moved(transaction, change, find_conflict)
+                change = moved_change(transaction, change, find_conflict)
             outcome = transaction.try_commit(change)
         if outcome is PutOutcome.WON:
-            _keep_up(transaction)
+            keep_up(transaction)
             return change, attempt
         if outcome is PutOutcome.UNKNOWN:
             raise transaction.unknown_outcome()
@@ -127,7 +135,7 @@ def _tried(
     )
 
 
-def _moved(transaction: FormatTransaction, change: TableChange, find_conflict: FindConflict) -> TableChange:
+def moved_change(transaction: FormatTransaction, change: TableChange, find_conflict: FindConflict) -> TableChange:
     """The change upon the newest version. Raises CommitConflictError, UnsupportedFeatureError."""
     for winner in transaction.winners():
         reason = find_conflict(winner)
@@ -143,7 +151,8 @@ def commit_of(transaction: FormatTransaction, change: TableChange, attempts: int
     return Commit(transaction.version, transaction.operation_name(change), metrics, attempts, now)
 
 
-def _keep_up(transaction: FormatTransaction) -> None:
+def keep_up(transaction: FormatTransaction) -> None:
+    """Upkeep after a commit that was made; its errors are warnings."""
     try:
         transaction.after_commit()
     except Exception as error:  # the commit stands, whatever happens to the upkeep of the log

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from ..errors import CommitConflictError
 from ..plugin.writing.table_change import CommittedChange, TableChange
 from ..plugin.writing.transaction import Commit, FormatTransaction
-from .commit_loop import CommitOptions, commit_change, commit_of
+from .commit_loop import CommitOptions, FindConflict, commit_change, commit_of
 from .conflicts import ConflictFinder
 
-__all__ = ["AlreadyCommittedError", "already_committed", "check_application", "commit", "unchanged"]
+__all__ = [
+    "AlreadyCommittedError",
+    "already_committed",
+    "check_application",
+    "commit",
+    "conflict_finder",
+    "nothing_to_commit",
+    "unchanged",
+]
 
 
 class AlreadyCommittedError(CommitConflictError):
@@ -33,7 +42,13 @@ def commit(transaction: FormatTransaction, change: TableChange, options: CommitO
         As :func:`.commit_loop.commit_change`.
     """
     if not change:
-        return replace(commit_of(transaction, change, 0), metrics=metrics)
+        return nothing_to_commit(transaction, change, metrics)
+    committed, attempts = commit_change(transaction, change, options, conflict_finder(transaction, change))
+    return commit_of(transaction, committed, attempts, **metrics)
+
+
+def conflict_finder(transaction: FormatTransaction, change: TableChange) -> FindConflict:
+    """What says which winner is in conflict with ``change``. It raises AlreadyCommittedError as :func:`commit` does."""
     finder = ConflictFinder(change, transaction.snapshot, transaction.conflict_checks(change))
 
     def find_conflict(winner: CommittedChange) -> str | None:
@@ -43,8 +58,12 @@ def commit(transaction: FormatTransaction, change: TableChange, options: CommitO
                 raise AlreadyCommittedError(f"transaction {number} of {name!r} is in version {winner.version}")
         return finder(winner)
 
-    committed, attempts = commit_change(transaction, change, options, find_conflict)
-    return commit_of(transaction, committed, attempts, **metrics)
+    return find_conflict
+
+
+def nothing_to_commit(transaction: FormatTransaction, change: TableChange, metrics: Mapping[str, int]) -> Commit:
+    """What a transaction gives whose change is empty, with what its verbs counted."""
+    return replace(commit_of(transaction, change, 0), metrics=metrics)
 
 
 def check_application(application: object) -> tuple[str, int] | None:

@@ -1,4 +1,4 @@
-"""An HTTP proxy before a real S3 server, or a stub of one, that lets requests fail by plan."""
+"""An HTTP proxy before a real server, or a stub of one, that lets requests fail by plan: of S3, or of a catalog."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from urllib.parse import urlsplit
 __all__ = ["FAULTS", "FaultProxy"]
 
 FAULTS = ("409", "412", "429", "500", "503", "close", "hang", "half", "500 lost", "503 lost", "close lost")
-"""What a request ends in. With "lost" the server does it first, and its answer is lost."""
+"""What a request of S3 ends in. With "lost" the server does it first, and its answer is lost.
+
+Any status can be given. "rubbish" is a web page with status 200.
+"""
 _DROPPED = ("transfer-encoding", "connection", "content-length", "date", "server")
 _CODES = {"409": "ConditionalRequestConflict", "412": "PreconditionFailed", "429": "SlowDown", "503": "SlowDown"}
 
@@ -26,11 +29,23 @@ class FaultProxy:
     ----------
     plan : callable
         (number of the request, method, path) -> one of :data:`FAULTS`, or None.
+    refusal : callable
+        (status) -> the type and the bytes of the body of such an answer.
+    hang_s : float
+        How long a request that hangs gets no answer.
     requests : list of (method, path, fault)
     """
 
-    def __init__(self, target: str, plan: Callable[[int, str, str], str | None] = lambda n, method, path: None) -> None:
+    def __init__(
+        self,
+        target: str,
+        plan: Callable[[int, str, str], str | None] = lambda n, method, path: None,
+        *,
+        refusal: Callable[[str], tuple[str, bytes]] = lambda status: _refusal_of_s3(status),
+        hang_s: float = 2.0,
+    ) -> None:
         self.target, self.plan = urlsplit(target), plan
+        self.refusal, self.hang_s = refusal, hang_s
         self.requests: list[tuple[str, str, str | None]] = []
         self._lock = threading.Lock()
 
@@ -54,6 +69,11 @@ class FaultProxy:
         return found
 
 
+def _refusal_of_s3(status: str) -> tuple[str, bytes]:
+    code = _CODES.get(status, "InternalError")
+    return "application/xml", f"<Error><Code>{code}</Code><Message>refused</Message></Error>".encode()
+
+
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 256
@@ -71,19 +91,18 @@ def _handler_of(proxy: FaultProxy) -> type[BaseHTTPRequestHandler]:
         def _serve(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             fault = proxy.fault(self.command, self.path)
-            if fault == "hang":
-                time.sleep(2.0)
-                fault = "close"
-            if fault == "close":
+            kind, _, lost = (fault or "").partition(" ")
+            if kind in ("", "half") or lost:
+                answer, data = self._forwarded(body)
+            if kind == "hang":
+                time.sleep(proxy.hang_s)
+            if kind in ("hang", "close"):
                 return self._reset()
-            if fault is not None and fault.isdigit():
-                return self._refuse(fault)
-            answer, data = self._forwarded(body)
-            if fault == "close lost":
-                return self._reset()
-            if fault is not None and fault.endswith("lost"):
-                return self._refuse(fault[:3])
-            self._send(answer, data, fault == "half")
+            if kind == "rubbish":
+                return self._answer(200, "text/html", b"<html>It works!</html>")
+            if kind.isdigit():
+                return self._answer(int(kind), *proxy.refusal(kind))
+            self._send(answer, data, kind == "half")
 
         do_GET = do_HEAD = do_PUT = do_DELETE = do_POST = _serve
 
@@ -96,11 +115,9 @@ def _handler_of(proxy: FaultProxy) -> type[BaseHTTPRequestHandler]:
             connection.close()
             return answer, data
 
-        def _refuse(self, status: str) -> None:
-            code = _CODES.get(status, "InternalError")
-            body = f"<Error><Code>{code}</Code><Message>refused</Message></Error>".encode()
-            self.send_response(int(status))
-            self.send_header("Content-Type", "application/xml")
+        def _answer(self, status: int, kind: str, body: bytes) -> None:
+            self.send_response(status)
+            self.send_header("Content-Type", kind)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             if self.command != "HEAD":

@@ -51,7 +51,7 @@ MUTANTS = (
     ),
     Mutant(
         "no-winner-is-in-conflict",
-        "core:_moved",
+        "core:moved_change",
         "if reason is not None:",
         "if reason is None and False:",
         "no winner is ever in conflict with a commit",

@@ -17,7 +17,7 @@ MUTANTS = (
     # ---- answers that were lost -------------------------------------------------------------------------------------
     Mutant(
         "conflict-is-never-ours",
-        "iceberg:CatalogSwap._looked_up",
+        "iceberg:MetadataSwap.looked_up",
         "if holds(newest, updates):",
         "if outcome is not PutOutcome.LOST and holds(newest, updates):",
         "a commit that landed and was answered with 409 is taken for that of a rival",
@@ -33,7 +33,7 @@ MUTANTS = (
     ),
     Mutant(
         "unknown-until-seen-is-lost",
-        "iceberg:CatalogSwap._looked_up",
+        "iceberg:MetadataSwap.looked_up",
         "if outcome is PutOutcome.LOST or failed_requirement(newest, requirements) is not None:",
         "if True:",
         "a commit that is not there yet is said to have lost, and may land later",
@@ -188,7 +188,7 @@ MUTANTS = (
     ),
     Mutant(
         "staged-commits-are-public",
-        "iceberg:IcebergTransaction.try_commit",
+        "iceberg:IcebergTransaction._begin_try",
         "if not is_staged:",
         "if True:",
         "a commit that is to be checked first is in the table at once",

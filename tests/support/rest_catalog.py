@@ -45,6 +45,8 @@ class RestCatalogStub:
         (a status, or "close": the answer to commits; whether they are applied all the same).
     bodies : list of bytes
         What was posted.
+    commits_several : bool
+        Whether it has commits of several tables, and says so.
     """
 
     def __init__(self) -> None:
@@ -59,6 +61,7 @@ class RestCatalogStub:
         self.warehouse = ""
         self.commit_fault: tuple[Any, bool] | None = None
         self.bodies: list[bytes] = []
+        self.commits_several = False
         self._committing = threading.Lock()
         self._released = threading.Event()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler_of(self))
@@ -93,12 +96,17 @@ class RestCatalogStub:
             found += [
                 f"{method} /v1/{{prefix}}/namespaces/{{namespace}}/tables/{{table}}" for method in ("GET", "POST")
             ]
+            if self.commits_several:
+                found += ["POST /v1/{prefix}/transactions/commit"]
             if self.offers_credentials:
                 found += ["GET /v1/{prefix}/namespaces/{namespace}/tables/{table}/credentials"]
             return 200, {"defaults": {}, "overrides": {}, "endpoints": found}
         namespaces = sorted({key[:-1] for key in self.tables})
         if parts == ["namespaces"]:
             return 200, {"namespaces": [list(n) for n in namespaces]}
+        if parts == ["transactions", "commit"] and self.commits_several:
+            self.bodies.append(body)
+            return self._commit_several(json.loads(body)["table-changes"])
         namespace = tuple(parts[1].split("\x1f"))
         if parts[0] != "namespaces" or namespace not in namespaces:
             return 404, _error(404, "NoSuchNamespaceException")
@@ -127,24 +135,41 @@ class RestCatalogStub:
         return 200, {"metadata": {"location": location, "table-uuid": str(uuid.uuid4())}}
 
     def _commit(self, key: tuple[str, ...], given: dict[str, Any]) -> Answer:
+        fault, is_applied = self.commit_fault or (200, True)
+        if is_applied and not self._apply([(key, given)]):
+            return 409, _error(409, "CommitFailedException")
+        if fault == "close":
+            return 0, None
+        return (200, self.tables[key]) if fault == 200 else (fault, _error(fault, "Refused"))
+
+    def _commit_several(self, changes: list[dict[str, Any]]) -> Answer:
+        fault, is_applied = self.commit_fault or (204, True)
+        keys = [(*one["identifier"]["namespace"], one["identifier"]["name"]) for one in changes]
+        if is_applied and not self._apply(list(zip(keys, changes, strict=True))):
+            return 409, _error(409, "CommitFailedException")
+        if fault == "close":
+            return 0, None
+        return (204, None) if fault == 204 else (fault, _error(fault, "Refused"))
+
+    def _apply(self, changes: list[tuple[tuple[str, ...], dict[str, Any]]]) -> bool:
+        """Apply changes to tables, to all or to none. False: a requirement does not hold."""
         from tableformats_iceberg.write.metadata_updates import apply_updates
         from tableformats_iceberg.write.requirements import failed_requirement
 
-        fault, is_applied = self.commit_fault or (200, True)
-        if is_applied:
-            with self._committing:
+        with self._committing:
+            made: dict[tuple[str, ...], Any] = {}
+            for key, given in changes:
                 found = self.tables.get(key)
                 base = None if found is None else found["metadata"]
                 if failed_requirement(base, given["requirements"]) is not None:
-                    return 409, _error(409, "CommitFailedException")
+                    return False
                 after = apply_updates(base, given["updates"], now_ms=time.time_ns() // 1_000_000)
                 location = f"{after['location']}/metadata/{len(self.bodies):05d}-{uuid.uuid4()}.metadata.json"
                 Path(location).parent.mkdir(parents=True, exist_ok=True)
                 Path(location).write_text(json.dumps(after))
-                self.tables[key] = {"metadata-location": location, "metadata": after, "config": {}}
-        if fault == "close":
-            return 0, None
-        return (200, self.tables[key]) if fault == 200 else (fault, _error(fault, "Refused"))
+                made[key] = {"metadata-location": location, "metadata": after, "config": {}}
+            self.tables |= made
+        return True
 
 
 def _error(code: int, kind: str) -> dict[str, Any]:

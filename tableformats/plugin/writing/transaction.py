@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import datetime as dt
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -22,8 +22,9 @@ from .write_target import WriteTarget
 
 if TYPE_CHECKING:
     from ...errors import CommitUnknownError
+    from ...io.catalog_commits import TableUpdates
 
-__all__ = ["Commit", "FormatTransaction"]
+__all__ = ["Commit", "FormatTransaction", "PreparedCommit"]
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,21 @@ class Commit:
         time = "" if self.timestamp is None else f", {self.timestamp:%Y-%m-%d %H:%M:%S} UTC"
         attempts = ("attempts", str(self.attempts) if self.attempts else "none: there was nothing to commit")
         return page("Commit", f"{self.operation}, version {self.version}{time}", facts([*counts, attempts]))
+
+
+@dataclass(frozen=True)
+class PreparedCommit:
+    """What one table has of a commit of several.
+
+    Attributes
+    ----------
+    updates : TableUpdates
+    store : callable
+        Stores the files that the updates name. Called before the commit is tried.
+    """
+
+    updates: TableUpdates
+    store: Callable[[], None]
 
 
 class FormatTransaction(ABC):
@@ -162,6 +178,27 @@ class FormatTransaction(ABC):
         PutOutcome
             LOST: certainly nothing was committed. UNKNOWN: nobody can say.
         """
+
+    def prepare(self, change: TableChange) -> PreparedCommit:
+        """The part of ``change`` in a commit of several tables of one catalog, upon :attr:`version`.
+
+        The parts of all tables are then tried at once, and each :meth:`settle` is called with the answer.
+
+        Raises
+        ------
+        UnsupportedFeatureError
+            The format's commits are those of one table, which is the default; or the table is in no catalog.
+        """
+        from ...errors import UnsupportedFeatureError
+
+        raise UnsupportedFeatureError("a commit of this format is one of one table", field="transaction")
+
+    def settle(self, outcome: PutOutcome) -> PutOutcome:
+        """What this table says of a commit of several tables, as :meth:`prepare` made its part, after that answer.
+
+        WON: it holds the commit, and :attr:`version` moved on. LOST: it will never hold it. UNKNOWN: nobody can say.
+        """
+        raise NotImplementedError
 
     def unknown_outcome(self) -> CommitUnknownError:
         """The error after :meth:`try_commit` gave UNKNOWN: by what the commit is known, and how to find out."""

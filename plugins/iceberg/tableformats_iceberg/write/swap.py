@@ -28,6 +28,7 @@ from tableformats.plugin import (
     PutOutcome,
     TableFormatsError,
     TableNotFoundError,
+    TableUpdates,
     UnsupportedFeatureError,
     check_exclusive_puts,
     in_order,
@@ -131,6 +132,29 @@ class MetadataSwap(ABC):
         ConstraintViolationError, UnsupportedFeatureError
             The updates cannot be applied.
         """
+
+    def part(self, requirements: Updates, updates: Updates) -> TableUpdates:
+        """What a commit of several tables of a catalog has of this one. Raises UnsupportedFeatureError."""
+        raise UnsupportedFeatureError(
+            "only a catalog commits to several tables at once", field="transaction", hint="Nothing was committed"
+        )
+
+    def looked_up(self, outcome: PutOutcome, requirements: Updates, updates: Updates) -> PutOutcome:
+        """What the newest metadata says of a commit whose answer was no yes.
+
+        Metadata files that were written are left where they are: an answer that was late may still name them.
+        """
+        for wait_s in LOOKS_S:
+            time.sleep(wait_s)
+            try:
+                newest = self.newest().json
+            except (TableFormatsError, OSError):  # of the catalog, the store or the file: nothing is known
+                continue
+            if holds(newest, updates):
+                return PutOutcome.WON
+            if outcome is PutOutcome.LOST or failed_requirement(newest, requirements) is not None:
+                return PutOutcome.LOST
+        return PutOutcome.UNKNOWN
 
     def after_commit(self) -> None:  # noqa: B027
         """Upkeep after a commit that won."""
@@ -390,7 +414,7 @@ class CatalogSwap(MetadataSwap):
             outcome = self._applied(base, requirements, updates)
             if outcome is PutOutcome.WON:
                 return outcome
-            return self._looked_up(outcome, requirements, updates)
+            return self.looked_up(outcome, requirements, updates)
         if failed_requirement(None if base is None else base.json, requirements) is not None:
             return PutOutcome.LOST
         previous = None if base is None else base.stored_path
@@ -404,7 +428,7 @@ class CatalogSwap(MetadataSwap):
         if outcome is PutOutcome.WON:
             self._let_go = logged_no_more(None if base is None else base.json, found)
             return outcome
-        return self._looked_up(outcome, requirements, updates)
+        return self.looked_up(outcome, requirements, updates)
 
     def _applied(self, base: CurrentMetadata | None, requirements: Updates, updates: Updates) -> PutOutcome:
         """The catalog's answer. A refusal of what was made upon metadata that is current no more is a lost race.
@@ -435,19 +459,6 @@ class CatalogSwap(MetadataSwap):
         self._storage.limits.check("metadata_bytes", len(data), "bytes", path=path)
         return location, lambda: self._storage.put_new(path, data)  # the name is random
 
-    def _looked_up(self, outcome: PutOutcome, requirements: Updates, updates: Updates) -> PutOutcome:
-        """What the newest metadata says of a commit whose answer was no yes.
-
-        Metadata files that were written are left where they are: an answer that was late may still name them.
-        """
-        for wait_s in LOOKS_S:
-            time.sleep(wait_s)
-            try:
-                newest = self.newest().json
-            except (TableFormatsError, OSError):  # of the catalog, the store or the file: nothing is known
-                continue
-            if holds(newest, updates):
-                return PutOutcome.WON
-            if outcome is PutOutcome.LOST or failed_requirement(newest, requirements) is not None:
-                return PutOutcome.LOST
-        return PutOutcome.UNKNOWN
+    def part(self, requirements: Updates, updates: Updates) -> TableUpdates:
+        """See :meth:`MetadataSwap.part`."""
+        return TableUpdates(self._writer, list(requirements), list(updates))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tableformats.plugin import (
@@ -20,6 +20,7 @@ from tableformats.plugin import (
     FormatTransaction,
     MetadataChange,
     PathNotAllowedError,
+    PreparedCommit,
     PutOutcome,
     SnapshotNotFoundError,
     TableChange,
@@ -44,6 +45,19 @@ from .winners import APPLICATION, applications_of, committed_since, id_of, snaps
 __all__ = ["IcebergTransaction"]
 
 MAIN = "main"
+
+
+@dataclass(frozen=True)
+class _Try:
+    """One try: the version that it makes, and what it asks and changes, in the JSON of the REST catalog.
+
+    ``snapshot`` is the new one; None where only references or metadata change.
+    """
+
+    version: int
+    requirements: list[Mapping[str, Any]]
+    updates: list[Mapping[str, Any]]
+    snapshot: Mapping[str, Any] | None
 
 
 class IcebergTransaction(FormatTransaction):
@@ -72,6 +86,7 @@ class IcebergTransaction(FormatTransaction):
     snapshot: IcebergSnapshot | None
     _made: tuple[WriteTarget, SnapshotProducer] | None
     _tried: int | None = None
+    _try: _Try | None = None
 
     def __init__(
         self,
@@ -173,6 +188,25 @@ class IcebergTransaction(FormatTransaction):
 
     def try_commit(self, change: TableChange) -> PutOutcome:
         """See :meth:`tableformats.plugin.FormatTransaction.try_commit`."""
+        tried = self._begin_try(change)
+        made = () if tried.snapshot is None else (self._producer.store.flush,)
+        return self._ended(self._swap.commit(self._staged.current, tried.requirements, tried.updates, *made))
+
+    def prepare(self, change: TableChange) -> PreparedCommit:
+        """See :meth:`tableformats.plugin.FormatTransaction.prepare`."""
+        tried = self._begin_try(change)
+        updates = self._swap.part(tried.requirements, tried.updates)
+        return PreparedCommit(updates, self._producer.store.flush if tried.snapshot is not None else _nothing)
+
+    def settle(self, outcome: PutOutcome) -> PutOutcome:
+        """See :meth:`tableformats.plugin.FormatTransaction.settle`."""
+        assert self._try is not None
+        if outcome is not PutOutcome.WON:
+            outcome = self._swap.looked_up(outcome, self._try.requirements, self._try.updates)
+        return self._ended(outcome)
+
+    def _begin_try(self, change: TableChange) -> _Try:
+        """What a try asks of the table and changes of it."""
         self._change = change
         if change.metadata is not None:
             self.stage_metadata(change.metadata)
@@ -199,10 +233,15 @@ class IcebergTransaction(FormatTransaction):
             self._tried = version
             if not is_staged:
                 updates.append(self._reference(version))
-        made = () if snapshot is None else (self._producer.store.flush,)
-        outcome = self._swap.commit(self._staged.current, requirements, updates, *made)
+        self._try = _Try(version, requirements, updates, snapshot)
+        return self._try
+
+    def _ended(self, outcome: PutOutcome) -> PutOutcome:
+        """What follows from the outcome of the last try."""
+        assert self._try is not None
+        snapshot = self._try.snapshot
         if outcome is PutOutcome.WON:
-            self.version = version
+            self.version = self._try.version
             if self._tell is not None:
                 self._tell()
         elif outcome is PutOutcome.LOST and snapshot is not None:
@@ -342,6 +381,10 @@ class IcebergTransaction(FormatTransaction):
                 raise CommitConflictError(
                     f"another writer made the column {f.name!r} one that has no NULLs", path=newest.path
                 )
+
+
+def _nothing() -> None:
+    pass
 
 
 def _reads_nothing(change: TableChange) -> bool:
