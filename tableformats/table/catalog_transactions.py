@@ -69,6 +69,9 @@ def transaction(
 class CatalogTransaction:
     """See :func:`transaction`. Leaving the context commits; an exception in it deletes the files that were written.
 
+    >>> with tf.transaction("prod") as txn:  # doctest: +SKIP
+    ...     txn.table("sales.orders", branch="audit").append(orders)
+
     Attributes
     ----------
     commits : dict of str to Commit

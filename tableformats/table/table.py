@@ -18,8 +18,7 @@ from ..planning.handle import SnapshotHandle
 from ..runtime.pickling import Portable
 from .checks import SnapshotChecks
 from .opening import Timestamp, check_limit, check_types, epoch_ms, frozen, location_of
-from .upkeep_verbs import UpkeepVerbs
-from .verbs import ScanVerbs
+from .upkeep_verbs import ScanVerbs, UpkeepVerbs
 from .write_verbs import WriteVerbs
 
 if TYPE_CHECKING:

@@ -47,6 +47,8 @@ class RestCatalogStub:
         What was posted.
     commits_several : bool
         Whether it has commits of several tables, and says so.
+    names_endpoints : bool
+        Whether its configuration says what it can do.
     """
 
     def __init__(self) -> None:
@@ -62,6 +64,7 @@ class RestCatalogStub:
         self.commit_fault: tuple[Any, bool] | None = None
         self.bodies: list[bytes] = []
         self.commits_several = False
+        self.names_endpoints = True
         self._committing = threading.Lock()
         self._released = threading.Event()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler_of(self))
@@ -100,15 +103,18 @@ class RestCatalogStub:
                 found += ["POST /v1/{prefix}/transactions/commit"]
             if self.offers_credentials:
                 found += ["GET /v1/{prefix}/namespaces/{namespace}/tables/{table}/credentials"]
-            return 200, {"defaults": {}, "overrides": {}, "endpoints": found}
+            answer = {"defaults": {}, "overrides": {}}
+            return 200, {**answer, "endpoints": found} if self.names_endpoints else answer
         namespaces = sorted({key[:-1] for key in self.tables})
         if parts == ["namespaces"]:
             return 200, {"namespaces": [list(n) for n in namespaces]}
         if parts == ["transactions", "commit"] and self.commits_several:
             self.bodies.append(body)
             return self._commit_several(json.loads(body)["table-changes"])
+        if parts[0] != "namespaces":
+            return 404, _error(404, "NotFound")
         namespace = tuple(parts[1].split("\x1f"))
-        if parts[0] != "namespaces" or namespace not in namespaces:
+        if namespace not in namespaces:
             return 404, _error(404, "NoSuchNamespaceException")
         rest = parts[2:]
         if method == "POST" and rest[:1] == ["tables"]:
