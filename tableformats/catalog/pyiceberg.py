@@ -30,6 +30,7 @@ from ..errors import (
 from ..io.catalog_commits import StagedTable
 from ..io.stores.base import PutOutcome
 from . import pyiceberg_commits as commits
+from . import sql_commits
 from .base import Catalog, CatalogTable, Identifier, ListedTable, dotted, near_names
 from .faults import catalog_fault
 from .vended import expiry_of, store_options
@@ -103,6 +104,8 @@ class PyIcebergCatalog(Catalog):
 
     def _loaded(self, identifier: Identifier) -> CatalogTable:
         try:
+            if commits.is_sql(self.catalog) and (location := sql_commits.located(self.catalog, identifier)):
+                raise _Located(location)
             table = _asking(self.catalog).load_table(identifier)
         except _Answered as answered:
             return self._of_answer(answered.answer, identifier)

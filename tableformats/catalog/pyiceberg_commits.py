@@ -11,7 +11,6 @@ answer the state of the commit is unknown; all other answers say that nothing wa
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
@@ -25,7 +24,7 @@ from ..errors import (
 )
 from ..io.catalog_commits import StagedTable
 from ..io.stores.base import PutOutcome
-from . import dynamodb_commits
+from . import dynamodb_commits, sql_commits
 from .base import Identifier, dotted
 
 __all__ = [
@@ -232,47 +231,7 @@ def swap(catalog: Any, identifier: Identifier, old: str, new: str) -> PutOutcome
     """
     if is_dynamodb(catalog):
         return dynamodb_commits.swap(catalog.dynamodb, catalog.dynamodb_table_name, identifier, old, new)
-    from pyiceberg.catalog import sql
-    from sqlalchemy import update
-    from sqlalchemy.orm import Session
-
-    rows = vars(sql)["IcebergTables"]
-    row = (
-        update(rows)
-        .where(
-            rows.catalog_name == catalog.name,
-            rows.table_namespace == ".".join(identifier[:-1]),
-            rows.table_name == identifier[-1],
-            rows.metadata_location == old,
-        )
-        .values(metadata_location=new, previous_metadata_location=old)
-    )
-    with Session(catalog.engine) as session:
-        connection = session.connection().connection
-        found = session.execute(row).rowcount  # type: ignore[attr-defined]
-        if found == 0:
-            return PutOutcome.LOST
-        try:
-            session.commit()
-        except Exception:  # the answer of the database may be lost
-            return _rolled_back(connection)
-        return PutOutcome.WON
-
-
-def _rolled_back(connection: Any) -> PutOutcome:
-    """Roll back after a commit that failed. Gives what became of the commit.
-
-    SQLAlchemy gives such a connection back as it is, and a database that is locked keeps the transaction open. Whoever
-    got the connection next would read what was not committed. SQLite says whether the transaction is open still.
-    """
-    driven = connection.dbapi_connection
-    is_open = isinstance(driven, sqlite3.Connection) and driven.in_transaction
-    try:
-        connection.rollback()
-    except Exception:
-        connection.invalidate()
-        return PutOutcome.UNKNOWN
-    return PutOutcome.LOST if is_open else PutOutcome.UNKNOWN
+    return sql_commits.swap(catalog, identifier, old, new)
 
 
 def stage(catalog: Any, identifier: Identifier, definition: Mapping[str, Any]) -> tuple[StagedTable, Mapping[str, Any]]:

@@ -10,13 +10,13 @@ import hashlib
 import os
 import stat
 import tempfile
-import time
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 __all__ = ["local_turn"]
 
-_LONGEST_WAIT_S, _PAUSE_S = 1.0, 0.002
+_LONGEST_WAIT_S = 1.0
 
 
 @contextmanager
@@ -50,18 +50,33 @@ def _lock_file(key: str) -> str:
 
 
 def _wait_for(handle: int) -> bool:
+    """Lock the file, or wait for it no longer than a turn may take. Whether there was anything to wait for."""
     import fcntl
 
-    end = time.monotonic() + _LONGEST_WAIT_S
-    has_waited = False
-    while True:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return False
+    except BlockingIOError:
+        pass
+    except OSError:  # a file system without locks
+        return False
+    waiting = os.dup(handle)
+    done = threading.Event()
+
+    def wait() -> None:
+        # The lock belongs to both handles. So if nobody waits any more, it ends when this one is closed.
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return has_waited
-        except BlockingIOError:
-            has_waited = True
-        except OSError:  # a file system without locks
-            return has_waited
-        if time.monotonic() >= end:
-            return True
-        time.sleep(_PAUSE_S)
+            fcntl.flock(waiting, fcntl.LOCK_EX)
+        except OSError:
+            pass
+        finally:
+            os.close(waiting)
+            done.set()
+
+    try:
+        threading.Thread(target=wait, daemon=True, name="tableformats-turn").start()
+    except RuntimeError:  # the interpreter is ending, or there are too many
+        os.close(waiting)
+        return True
+    done.wait(_LONGEST_WAIT_S)
+    return True
