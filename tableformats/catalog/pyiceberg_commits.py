@@ -274,7 +274,7 @@ def register(catalog: Any, identifier: Identifier, location: str) -> PutOutcome:
 
 
 def _close_idle(engine: Any) -> None:
-    """Let no connection be used again on which a commit failed: see :func:`_rolled_back`."""
+    """Let no connection be used again on which a commit failed: see :mod:`.sql_commits`."""
     from sqlalchemy.pool import SingletonThreadPool, StaticPool
 
     if isinstance(engine.pool, (SingletonThreadPool, StaticPool)):  # a database in memory ends with its connection

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = ["located", "swap"]
 
+_TABLE = "TABLE"
+
 
 @lru_cache(maxsize=2)
 def _statements(has_types: bool) -> tuple[Any, Any]:
@@ -35,7 +37,8 @@ def _statements(has_types: bool) -> tuple[Any, Any]:
     )
     ask = select(rows.c.metadata_location).where(is_table)
     if has_types:
-        ask = ask.where((rows.c.iceberg_type == vars(sql)["ICEBERG_TABLE_TYPE"]) | rows.c.iceberg_type.is_(None))
+        kind = next(column for column in rows.c if column.name.endswith("_type"))
+        ask = ask.where((kind == _TABLE) | kind.is_(None))
     change = (
         update(rows)
         .where(is_table & (rows.c.metadata_location == bindparam("old")))
@@ -62,14 +65,14 @@ def located(catalog: Any, identifier: Identifier) -> str | None:
 def swap(catalog: Any, identifier: Identifier, old: str, new: str) -> PutOutcome:
     """See :meth:`tableformats.io.catalog_commits.CatalogWriter.swap`."""
     with catalog.engine.connect() as connection:
-        driver = connection.connection
+        driven = connection.connection
         given = {**_named(catalog, identifier), "old": old, "new": new}
         if connection.execute(_statements(_has_types(catalog))[1], given).rowcount == 0:
             return PutOutcome.LOST
         try:
             connection.commit()
         except Exception:  # the answer of the database may be lost
-            return _rolled_back(driver)
+            return _rolled_back(driven)
         return PutOutcome.WON
 
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import tableformats as tf
-from tests.histories.failing_catalog import FAULTS, OPERATIONS, FailingCatalog, java_catalog, stub_catalog
+from tests.histories.failing_rest import FAULTS, OPERATIONS, FailingCatalog, java_catalog, stub_catalog
 from tests.support.rest_catalog import RestCatalogStub
 
 pytest.importorskip("pyiceberg.catalog")

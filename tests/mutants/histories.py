@@ -60,7 +60,7 @@ MUTANTS = (
     Mutant(
         "failed-commit-is-not-rolled-back",
         "core:swap",
-        "return _rolled_back(connection)",
+        "return _rolled_back(driven)",
         "return PutOutcome.UNKNOWN",
         "the look-up after a failed commit of a database reads what was not committed, so a lost write is acknowledged",
         ("iceberg/test_swap.py::test_a_sql_catalog_whose_database_is_locked_at_the_commit",),
