@@ -394,6 +394,22 @@ def test_the_hint(tmp_path: Path) -> None:
         assert table.checkpoint().is_new and hint_of(log)["version"] == 3
 
 
+def test_a_checkpoint_of_another_writer_stays(tmp_path: Path) -> None:
+    """Who has read its footer goes on reading that file."""
+    table = tf.create_table(tmp_path / "t", pa.schema([("n", pa.int64())]), format="delta")
+    table.append(pa.table({"n": [1, 2]}))
+    late = tf.open_table(tmp_path / "t")
+    late.snapshot()
+    assert table.checkpoint().is_new
+    path = tmp_path / "t/_delta_log/00000000000000000001.checkpoint.parquet"
+    file, hint = path.stat(), (path.parent / LATEST).read_bytes()
+    found = late.checkpoint()
+    assert (found.is_new, found.path, found.size_bytes) == (False, str(path), file.st_size)
+    after = path.stat()
+    assert (after.st_ino, after.st_mtime_ns) == (file.st_ino, file.st_mtime_ns)
+    assert (path.parent / LATEST).read_bytes() == hint
+
+
 def test_a_failed_checkpoint_leaves_no_hint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = DeltaLog(tmp_path / "t").start(field("id", "long")).commit(1, add("a"))
     table = tf.open_table(tmp_path / "t", format="delta")
@@ -401,7 +417,7 @@ def test_a_failed_checkpoint_leaves_no_hint(tmp_path: Path, monkeypatch: pytest.
     def put(path: str, data: bytes) -> None:
         raise OSError("no space left")
 
-    monkeypatch.setattr(table.storage, "put", put)
+    monkeypatch.setattr(table.storage, "put_if_absent", put)
     with pytest.raises(OSError, match="no space left"):
         table.checkpoint()
     assert not list(log.directory.glob("*checkpoint*"))

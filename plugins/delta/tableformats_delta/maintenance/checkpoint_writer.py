@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tableformats.plugin import CheckpointResult, TableFormatsError, UnsupportedFeatureError
+from tableformats.plugin import CheckpointResult, PutOutcome, TableFormatsError, UnsupportedFeatureError
 from tableformats.plugin import compute as pc
 
 from ..checkpoints.checkpoint_files import CheckpointFile
@@ -166,7 +166,11 @@ class _Writing:
         self, name: str, file: ActionFile, data: pa.Buffer, sidecars: list[_Sidecar] | None
     ) -> CheckpointResult:
         path = self._storage.join(LOG_DIRECTORY, name)
-        self._storage.put(path, memoryview(data))
+        # Never written over: a reader may have read the footer of what another writer of this version has put there.
+        if self._storage.put_if_absent(path, data.to_pybytes()) is not PutOutcome.WON:
+            return CheckpointResult(
+                self._snapshot.version, path, self._storage.size_of(path) or data.size, is_new=False
+            )
         size = data.size + sum(sidecar.size for sidecar in sidecars or ())
         actions = file.rows + sum(sidecar.rows for sidecar in sidecars or ())
         version = self._snapshot.version
