@@ -28,6 +28,7 @@ __all__ = [
     "errors_say_nothing_done",
     "keep_up",
     "moved_change",
+    "race",
 ]
 
 FindConflict = Callable[[CommittedChange], "str | None"]
@@ -113,24 +114,37 @@ def errors_say_nothing_done() -> Iterator[None]:
 def _tried(
     transaction: FormatTransaction, change: TableChange, options: CommitOptions, find_conflict: FindConflict
 ) -> tuple[TableChange, int]:
-    end = time.monotonic() + options.seconds
-    wait = options.first_wait
-    for attempt in range(1, options.tries + 1):
+    def once(attempt: int) -> PutOutcome:
+        nonlocal change
         with transaction.turn(change) as is_overtaken:
             if is_overtaken or attempt > 1:
                 change = moved_change(transaction, change, find_conflict)
             outcome = transaction.try_commit(change)
-        if outcome is PutOutcome.WON:
-            keep_up(transaction)
-            return change, attempt
         if outcome is PutOutcome.UNKNOWN:
             raise transaction.unknown_outcome()
+        return outcome
+
+    attempts = race(once, options, "the next version")
+    keep_up(transaction)
+    return change, attempts
+
+
+def race(once: Callable[[int], PutOutcome], options: CommitOptions, prize: str) -> int:
+    """Call ``once`` with the number of the try, from 1, until it has WON, with pauses between. Returns that number.
+
+    Raises CommitConflictError if it has LOST as often, or as long, as the options allow.
+    """
+    end = time.monotonic() + options.seconds
+    wait = options.first_wait
+    for attempt in range(1, options.tries + 1):
+        if once(attempt) is PutOutcome.WON:
+            return attempt
         if attempt == options.tries or time.monotonic() >= end:
             break
         time.sleep(random.uniform(0, wait))
         wait = min(2 * wait, options.longest_wait)
     raise CommitConflictError(
-        f"other writers won {attempt} races for the next version",
+        f"other writers won {attempt} races for {prize}",
         hint="Nothing was committed: try again, or raise the options tries and seconds",
     )
 

@@ -6,17 +6,15 @@ again upon their versions. After any answer but a clear yes each table says whet
 
 from __future__ import annotations
 
-import random
-import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
-from ..errors import CommitConflictError, CommitUnknownError
+from ..errors import CommitUnknownError
 from ..io.stores.base import PutOutcome
 from ..plugin.writing.table_change import CommittedChange, TableChange
 from ..plugin.writing.transaction import FormatTransaction, PreparedCommit
-from .commit_loop import CommitOptions, errors_say_nothing_done, keep_up, moved_change
+from .commit_loop import CommitOptions, errors_say_nothing_done, keep_up, moved_change, race
 
 __all__ = ["GroupMember", "commit_group"]
 
@@ -54,22 +52,15 @@ def commit_group(members: Sequence[GroupMember], options: CommitOptions) -> int:
     UnsupportedFeatureError
         The catalog commits to one table at a time, or a format does. Nothing was committed.
     """
-    end, wait = time.monotonic() + options.seconds, options.first_wait
-    for attempt in range(1, options.tries + 1):
+
+    def once(attempt: int) -> PutOutcome:
         with errors_say_nothing_done():
-            outcome = _try_group(members, attempt > 1)
-        if outcome is PutOutcome.WON:
-            for member in members:
-                keep_up(member.transaction)
-            return attempt
-        if attempt == options.tries or time.monotonic() >= end:
-            break
-        time.sleep(random.uniform(0, wait))
-        wait = min(2 * wait, options.longest_wait)
-    raise CommitConflictError(
-        f"other writers won {attempt} races for the next versions of {_names(members)}",
-        hint="Nothing was committed: try again, or raise the options tries and seconds",
-    )
+            return _try_group(members, attempt > 1)
+
+    attempts = race(once, options, f"the next versions of {_names(members)}")
+    for member in members:
+        keep_up(member.transaction)
+    return attempts
 
 
 def _try_group(members: Sequence[GroupMember], is_again: bool) -> PutOutcome:
