@@ -25,6 +25,10 @@ def uri(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield found
 
 
+def ids(*values: int) -> pa.Table:
+    return pa.table({"id": list(values)})
+
+
 @pytest.fixture
 def properties(uri: str) -> dict[str, str]:
     return {"name": "java", "type": "rest", "uri": uri}
@@ -156,3 +160,29 @@ def test_a_table_that_is_dropped(properties: dict[str, str], table: str) -> None
     with pytest.raises(tf.TableNotFoundError, match="has no such table"):
         opened.refresh()
     assert opened.scan().count() == 2, "its files are still there"
+
+
+def test_tables_change_together(properties: dict[str, str]) -> None:
+    peer = catalogs.load_catalog(**properties)
+    peer.create_namespace("n")
+    for name in "ab":
+        tf.write_table(ids(1, 2), f"n.{name}", catalog=properties)
+    with tf.transaction(properties, properties={"why": "x"}) as txn:
+        txn.append("n.a", ids(3))
+        txn.delete("n.b", "id = 1")
+    for name, wanted in (("n.a", [1, 2, 3]), ("n.b", [2])):
+        table, theirs = tf.open_table(name, catalog=properties), peer.load_table(name)
+        assert sorted(theirs.scan().to_arrow()["id"].to_pylist()) == wanted and not list(table.verify())
+        assert theirs.current_snapshot().snapshot_id == txn.commits[name].version
+        assert theirs.current_snapshot().summary["why"] == "x"
+    with pytest.raises(tf.CommitConflictError) as caught, tf.transaction(properties) as txn:
+        txn.append("n.a", ids(4))
+        txn.delete("n.b", "id = 2")
+        peer.load_table("n.b").delete("id = 2")
+    assert caught.value.committed is False and tf.open_table("n.a", catalog=properties).scan().count() == 3
+    with tf.transaction(properties) as txn:
+        txn.append("n.a", ids(4))
+        txn.append("n.b", ids(4))
+        peer.load_table("n.b").append(ids(5))
+    assert {commit.attempts for commit in txn.commits.values()} == {2}
+    assert [tf.open_table(f"n.{name}", catalog=properties).scan().count() for name in "ab"] == [4, 2]

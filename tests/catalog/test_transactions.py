@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pyarrow as pa
 import pytest
 
 import tableformats as tf
+from tableformats.catalog import pyiceberg_commits
+from tableformats.io.stores.base import PutOutcome
 from tests.histories.failing_rest import FAULTS, OPERATIONS, FailingCatalog, java_catalog, stub_catalog
 from tests.support.rest_catalog import RestCatalogStub
 
@@ -84,6 +88,81 @@ def test_a_conflict_of_one_table_is_one_of_all(server: RestCatalogStub, tmp_path
     assert len(set(tmp_path.rglob("*.parquet")) - files) == 1, "of the winner"
 
 
+def test_an_outcome_that_nobody_knows_keeps_all_files(server: RestCatalogStub, tmp_path: Path) -> None:
+    files = set(tmp_path.rglob("*.parquet"))
+    server.commit_fault = (503, False)
+    with (
+        mock.patch("tableformats_iceberg.write.swap.LOOKS_S", (0.0,)),
+        pytest.raises(tf.CommitUnknownError, match=r"n\.a.*n\.b.*No file was deleted") as caught,
+        tf.transaction(server.properties()) as txn,
+    ):
+        txn.append("n.a", ids(3))
+        txn.delete("n.b", "id = 1")
+    assert caught.value.committed is None and rows(server) == [[1, 2], [1, 2]]
+    assert len(set(tmp_path.rglob("*.parquet")) - files) == 2
+    server.commit_fault = (503, True)
+    with tf.transaction(server.properties()) as txn:
+        txn.append("n.a", ids(4))
+        txn.delete("n.b", "id = 1")
+    assert rows(server) == [[1, 2, 4], [2]]
+
+
+def test_each_table_is_to_be_what_was_read(server: RestCatalogStub) -> None:
+    """One of them is set back right before the commit is sent, by somebody of whom this process does not know."""
+    sent = pyiceberg_commits.commit_several
+    first = tf.open_table("n.b", catalog=server.properties()).snapshot().version
+    tf.open_table("n.b", catalog=server.properties()).append(ids(3))
+    back = [{"action": "set-snapshot-ref", "ref-name": "main", "type": "branch", "snapshot-id": first}]
+
+    def late(catalog: Any, tables: Any) -> Any:
+        if back:
+            server.answer(
+                "POST", "/v1/namespaces/n/tables/b", json.dumps({"requirements": [], "updates": back}).encode()
+            )
+            back.clear()
+        return sent(catalog, tables)
+
+    with mock.patch.object(pyiceberg_commits, "commit_several", late), tf.transaction(server.properties()) as txn:
+        txn.append("n.a", ids(3))
+        txn.append("n.b", ids(4))
+    assert rows(server) == [[1, 2, 3], [1, 2, 4]] and {c.attempts for c in txn.commits.values()} == {2}
+
+
+def test_a_commit_that_is_not_whole(server: RestCatalogStub) -> None:
+    """Some catalogs commit to one table after the other."""
+
+    def first_only(catalog: Any, tables: Any) -> PutOutcome:
+        pyiceberg_commits.commit(catalog, *tables[0])
+        return PutOutcome.UNKNOWN
+
+    with (
+        mock.patch("tableformats_iceberg.write.swap.LOOKS_S", (0.0,)),
+        mock.patch.object(pyiceberg_commits, "commit_several", first_only),
+        pytest.raises(tf.CommitUnknownError, match=r"shows the commit in 'n\.a', and not in all of") as caught,
+        tf.transaction(server.properties()) as txn,
+    ):
+        txn.append("n.a", ids(3))
+        txn.append("n.b", ids(3))
+    assert caught.value.committed is None and rows(server) == [[1, 2, 3], [1, 2]]
+
+
+def test_an_error_after_the_commit_says_so(server: RestCatalogStub) -> None:
+    commit = pyiceberg_commits.commit
+
+    def then_down(*arguments: Any) -> PutOutcome:
+        outcome = commit(*arguments)
+        server.status = 503
+        return outcome
+
+    with (
+        mock.patch.object(pyiceberg_commits, "commit", then_down),
+        pytest.raises(tf.TableFormatsError, match="The commit was made") as caught,
+    ):
+        tf.create_table("n.c", pa.schema({"id": pa.int64()}), catalog=server.properties())
+    server.status = 200
+    assert caught.value.committed is True and tf.open_table("n.c", catalog=server.properties()).scan().count() == 0
+
+
 def test_an_application_commits_once(server: RestCatalogStub) -> None:
     for attempts in (1, 0):
         with tf.transaction(server.properties(), application=("job", 7)) as txn:
@@ -153,7 +232,7 @@ def judged(catalog: FailingCatalog, step: int) -> None:
 
 def test_each_request_through_a_catalog_fails(tmp_path: Path) -> None:
     with stub_catalog(tmp_path) as catalog:
-        judged(catalog, 1 if EVERYTHING else 97)
+        judged(catalog, 1 if EVERYTHING else 211)
 
 
 @pytest.mark.skipif(not EVERYTHING, reason="TF_CATALOG_FAULTS=1 lets requests to Iceberg's own server fail, too")

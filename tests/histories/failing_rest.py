@@ -75,11 +75,14 @@ class FailingCatalog:
         All files of its tables are below it.
     copy : callable
         (name of a table in the namespace ``n``): makes it the table ``n.base``, with its own metadata from then on.
+    patience_s : float
+        How long an answer is waited for. A catalog that commits to one table after the other needs more than that for
+        all of them, or a look at them may find half of a commit.
     """
 
-    def __init__(self, uri: str, folder: Path, copy: Callable[[str], None]) -> None:
+    def __init__(self, uri: str, folder: Path, copy: Callable[[str], None], patience_s: float = 0.2) -> None:
         self.direct: Catalog = {"name": "c", "type": "rest", "uri": uri}
-        self._folder, self._copy = folder, copy
+        self._folder, self._copy, self._patience_s = folder, copy, patience_s
         self._uri, self._numbers = uri, itertools.count()
         self._requests: dict[str, int] = {}
         self._after: dict[str, Any] = {}
@@ -114,7 +117,9 @@ class FailingCatalog:
             return kind if n == number or (then and n > number >= 0) else None
 
         before = set(self._folder.rglob("*.parquet"))
-        with FaultProxy(self._uri, plan, refusal=_refusal, hang_s=0.6) as proxy, _short_limits(), without_waiting():
+        limits = _short_limits(self._patience_s)
+        proxied = FaultProxy(self._uri, plan, refusal=_refusal, hang_s=self._patience_s + 0.4)
+        with proxied as proxy, limits, without_waiting():
             try:
                 OPERATIONS[operation](name, {**self.direct, "uri": proxy.endpoint})
             except Exception as error:
@@ -168,12 +173,12 @@ def _refusal(status: str) -> tuple[str, bytes]:
 
 
 @contextmanager
-def _short_limits() -> Iterator[None]:
+def _short_limits(seconds: float) -> Iterator[None]:
     from tableformats_iceberg.write import swap
 
     with (
-        mock.patch.object(catalog_module, "TIMEOUTS_S", (0.2, 0.2)),
-        mock.patch.object(pyiceberg_commits, "_TIMEOUTS_S", (0.2, 0.2)),
+        mock.patch.object(catalog_module, "TIMEOUTS_S", (seconds, seconds)),
+        mock.patch.object(pyiceberg_commits, "_TIMEOUTS_S", (seconds, seconds)),
         mock.patch.object(swap, "LOOKS_S", (0.0, 0.0)),
     ):
         yield
@@ -209,4 +214,4 @@ def java_catalog(folder: Path) -> Iterator[FailingCatalog]:
             known[:] = known or [catalog.load_table("n.base").metadata_location]
             catalog.register_table(f"n.{name}", known[0])
 
-        yield FailingCatalog(uri, folder, copy)
+        yield FailingCatalog(uri, folder, copy, patience_s=1.5)

@@ -25,7 +25,6 @@ from .model import sql_of
 
 __all__ = [
     "COLUMNS",
-    "FAILED",
     "MemoryTable",
     "Op",
     "arrow_of",
@@ -37,8 +36,6 @@ __all__ = [
 ]
 
 COLUMNS = {"id": pa.int64(), "p": pa.int64(), "k": pa.int64()}
-FAILED = (tf.CommitConflictError, tf.UnsupportedFeatureError, tf.ConstraintViolationError, tf.TableExistsError)
-"""Errors after which certainly nothing was committed."""
 SCHEMA = pa.schema(list(COLUMNS.items()))
 LEVELS = {
     ("delta", "serializable"): "Serializable",
@@ -171,11 +168,11 @@ def perform(
     recorder.invoke(process, op.id, op.kind, **op.arguments)
     try:
         answer = _done(location, format, op, table, storage_options, {"isolation": LEVELS[format, level], **options})
-    except FAILED as error:
-        recorder.fail(process, op.id, error)
-        return error
-    except Exception as error:  # nobody knows what a store that fails has done
-        recorder.unknown(process, op.id, repr(error))
+    except Exception as error:  # nobody knows what a store that fails has done, unless the error says it
+        if getattr(error, "committed", None) is False or isinstance(error, tf.TableExistsError):
+            recorder.fail(process, op.id, error)
+        else:
+            recorder.unknown(process, op.id, repr(error))
         return error
     recorder.ok(process, op.id, **answer)
     return None

@@ -8,6 +8,8 @@ _RACE = ("iceberg/commits/test_races.py::test_an_application_commits_a_number_on
 _PEERS = ("histories/test_peers.py::test_we_are_right",)
 _UPKEEP = "delta/test_upkeep.py::"
 
+_SEVERAL = "catalog/test_transactions.py"
+
 MUTANTS = (
     Mutant(
         "winners-have-no-applications",
@@ -64,5 +66,37 @@ MUTANTS = (
         "return PutOutcome.UNKNOWN",
         "the look-up after a failed commit of a database reads what was not committed, so a lost write is acknowledged",
         ("iceberg/test_swap.py::test_a_sql_catalog_whose_database_is_locked_at_the_commit",),
+    ),
+    Mutant(
+        "one-table-is-not-checked",
+        "core:commit_several",
+        '"requirements": asked,',
+        '"requirements": asked if name == tables[0][0] else (),',
+        "a commit of several tables lands although another writer was faster at one of them",
+        (f"{_SEVERAL}::test_each_table_is_to_be_what_was_read",),
+    ),
+    Mutant(
+        "unknown-of-several-tables-is-lost",
+        "core:_settled",
+        "if not holding and PutOutcome.LOST in found:",
+        "if not holding:",
+        "a commit of several tables that may still land is made again",
+        (f"{_SEVERAL}::test_an_outcome_that_nobody_knows_keeps_all_files",),
+    ),
+    Mutant(
+        "half-of-several-tables-is-whole",
+        "core:_settled",
+        "if len(holding) == len(members):",
+        "if holding:",
+        "a commit that is in one table of several is said to be made",
+        (f"{_SEVERAL}::test_a_commit_that_is_not_whole",),
+    ),
+    Mutant(
+        "created-and-said-not-to-be",
+        "core:_Place.opened_after_commit",
+        "error.committed = True",
+        "error.committed = False",
+        "an error after a table was created says that nothing was committed",
+        (f"{_SEVERAL}::test_an_error_after_the_commit_says_so",),
     ),
 )
