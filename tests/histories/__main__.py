@@ -2,6 +2,7 @@
 
     python -m tests.histories run --histories 2000 --steps 200000   # interleaved writers of both formats
     python -m tests.histories pairs                                 # each pair of operations, by hand-written tables
+    python -m tests.histories triples                               # each three operations, by the same tables
     python -m tests.histories faults                                # each request of each operation, in every way
     python -m tests.histories proxied                               # each answer of an S3 server, in every way
     python -m tests.histories killed                                # writers that are killed at each change and request
@@ -33,6 +34,7 @@ from .failing_catalog import SQL
 from .interleaving import CASES
 from .killing import VERBS, killed_locally, killed_on_s3
 from .pairs import TABLES, cells, outcome
+from .pairs import triples as all_triples
 from .peers import outcomes, right
 from .tasks import fail, interleave
 
@@ -184,16 +186,33 @@ def pairs() -> tuple[str, list[str]]:
         told = cells(format, level)
         for first, second, wanted in told:
             found, violations = outcome(format, level, first, second)
-            if found != wanted or violations:
-                wrong.append(f"{format}, {level}: {first} {second} is {found}, not {wanted}: {violations}")
+            if found != [wanted, "."] or violations:
+                wrong.append(f"{format}, {level}: {first} {second} ends with {found[0]}, not {wanted}: {violations}")
         lines.append(f"| {format}, {level} | {len(told)} | {sum(wanted == 'X' for *_, wanted in told)} |")
     return "\n".join([f"{len(wrong)} of the pairs end in another way.", "", *lines]), wrong
+
+
+def triples() -> tuple[str, list[str]]:
+    """How many triples of operations were tried, and those that end in another way than the tables of pairs say."""
+    lines, wrong = ["| format, isolation | triples | committed | conflicts |", "|-|-|-|-|"], []
+    for format, level in TABLES:
+        counts: Counter[str] = Counter()
+        told = list(all_triples(format, level))
+        for names, wanted in told:
+            found, violations = outcome(format, level, *names)
+            counts.update(found)
+            if violations or any(end not in ends for end, ends in zip(found, wanted, strict=True)):
+                wrong.append(f"{format}, {level}: {names} end with {found}, not {wanted}: {violations}")
+        lines.append(f"| {format}, {level} | {len(told):,} | {counts['.']:,} | {counts['X']:,} |")
+        print(lines[-1], len(wrong), flush=True)
+    return "\n".join([f"{len(wrong)} of the triples end in another way.", "", *lines]), wrong
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     commands: dict[str, Callable[[], tuple[str, list[str]]]] = {
         "run": lambda: runs(given.histories, given.steps, given.jobs, given.first),
         "pairs": pairs,
+        "triples": triples,
         "faults": lambda: faults(given.jobs),
         "proxied": proxied,
         "killed": killed,

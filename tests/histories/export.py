@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .history import History, Operation
+from .history import UPKEEP, History, Operation
 from .ledger import Ledger
 from .model import PARTITION
 
@@ -33,7 +33,7 @@ def to_porcupine(history: History, first: Sequence[Mapping[str, Any]] = ()) -> s
         made = Operation("first", 0, "append", {"rows": first}, begun - 2, begun - 1, "ok")
         lines.append(_call(made, end))
     for op in history.operations:
-        if op.kind in ("stream", "checkpoint", "alter") or op.outcome == "fail":
+        if op.kind in ("stream", "alter", *UPKEEP) or op.outcome == "fail":
             continue
         if op.is_write or op.outcome != "unknown":
             lines.append(_call(op, end))
@@ -76,7 +76,7 @@ def to_elle(history: History, ledger: Ledger) -> str:
     lines = []
     for index, event in enumerate(history.events):
         op = by_id[event["op"]]
-        if op.kind in ("stream", "checkpoint", "alter"):
+        if op.kind in ("stream", "alter", *UPKEEP):
             continue
         done = event["type"] == "ok"
         value = _elle_value(op, done, place)

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["KINDS", "LEVELS", "DamagedHistoryError", "History", "Operation", "Recorder", "merged"]
+__all__ = ["KINDS", "LEVELS", "UPKEEP", "DamagedHistoryError", "History", "Operation", "Recorder", "merged"]
 
 KINDS: Mapping[str, tuple[str, ...]] = {
     "create": ("rows",),
@@ -25,11 +25,16 @@ KINDS: Mapping[str, tuple[str, ...]] = {
     "overwrite": ("rows", "where"),
     "delete": ("where",),
     "alter": ("column",),
+    "replace": ("rows", "column"),
+    "restore": ("version",),
     "checkpoint": (),
+    "compact": (),
     "read": (),
     "stream": (),
 }
 """The operations, and the arguments that each must have."""
+UPKEEP = ("checkpoint", "compact")
+"""Operations that make no version."""
 LEVELS = ("serializable", "write-serializable", "snapshot")
 _TYPES = ("invoke", "ok", "fail", "unknown")
 
@@ -72,7 +77,7 @@ class Operation:
 
     @property
     def is_write(self) -> bool:
-        return self.kind not in ("read", "stream", "checkpoint")
+        return self.kind not in ("read", "stream", *UPKEEP)
 
 
 @dataclass(frozen=True)
@@ -229,7 +234,7 @@ def _operation(begun: Mapping[str, Any], ended: Mapping[str, Any], where: str) -
         raise DamagedHistoryError(f"{where}: the answer of a {kind} does not say what was read")
     if rows is not None and (not _are_rows(rows) or ended.get("read") is None):
         raise DamagedHistoryError(f"{where} does not say which rows of which version were read")
-    if outcome == "ok" and kind not in ("read", "stream", "checkpoint") and "made" not in ended:
+    if outcome == "ok" and kind not in ("read", "stream", *UPKEEP) and "made" not in ended:
         raise DamagedHistoryError(f"{where} does not say which version was made")
     return Operation(
         str(begun["op"]),

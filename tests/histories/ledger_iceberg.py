@@ -80,6 +80,9 @@ class _Reader:
         new.sort(key=lambda snapshot: int(snapshot.get("sequence-number", 0)))
         maker = None
         last = 0 if before is None else before.get("last-sequence-number", 0)
+        # A table that is replaced begins anew: its columns change with the first snapshot of the new definition.
+        is_replaced = before is not None and before["current-schema-id"] != after["current-schema-id"] and bool(new)
+        head = None if is_replaced else head
         for snapshot in new:
             maker = snapshot["summary"].get("op")
             if snapshot.get("parent-snapshot-id") != head:

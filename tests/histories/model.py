@@ -48,6 +48,12 @@ def sql_of(where: Sequence[Sequence[Any]]) -> str:
 def applied(op: Operation, rows: Rows) -> Rows:
     """The rows after an operation upon ``rows``."""
     new = rows_of(op.arguments["rows"]) if "rows" in op.arguments else Counter()
+    if op.kind == "replace":
+        return new
+    if op.kind == "restore":
+        if op.arguments["version"] != 0:
+            raise NotImplementedError("histories go back to the version without rows alone")
+        return Counter()
     if op.kind == "delete":
         return _without(rows, op.arguments["where"])
     if op.kind == "overwrite":

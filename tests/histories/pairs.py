@@ -15,17 +15,19 @@ The table has the partitions p = 0, 1, 2 with one file each.
 
 from __future__ import annotations
 
+import itertools
 import re
+from collections.abc import Iterator
 
 from .checker import check
 from .failing import FIRST, PROPERTIES, without_waiting
-from .history import History, Recorder
+from .history import History, Operation, Recorder
 from .stepping import Stepper
 from .tables import MemoryTable, Op, perform
 from .watched import Request
 from .workers import makers_of
 
-__all__ = ["TABLES", "cells", "outcome"]
+__all__ = ["TABLES", "cells", "outcome", "triples"]
 
 OPERATIONS = {
     "A0": ("append", {"rows": [{"id": 100, "p": 0, "k": 1}]}),
@@ -39,76 +41,88 @@ OPERATIONS = {
     "M": ("alter", {"column": "c"}),
     "T": ("append_once", {"rows": [{"id": 105, "p": 0, "k": 1}], "application": "a", "number": 1}),
     "C": ("checkpoint", {}),
+    "K": ("compact", {}),
+    "P": ("replace", {"rows": [{"id": 106, "p": 0, "k": 1}], "column": "c"}),
+    "V": ("restore", {"version": 0}),
 }
 """Appends, deletes of whole files and of some rows (R0), overwrites of all, of a condition and of partitions, a new
-column, a transaction of an application, a checkpoint."""
+column, a transaction of an application, a checkpoint, a compaction of the log, a new definition with new rows, and
+the first version, which has no rows, again."""
 
 TABLES = {
     (
         "delta",
         "write-serializable",
     ): """
-         A0 A1 D0 R0 D1 O  W0 Y0 M  T  C
-      A0 .  .  .  .  .  .  .  .  X  .  .
-      A1 .  .  .  .  .  .  .  .  X  .  .
-      D0 .  .  X  X  .  X  X  X  X  .  .
-      R0 .  .  X  X  .  X  X  X  X  .  .
-      D1 .  .  .  .  X  X  .  .  X  .  .
-      O  .  .  X  X  X  X  X  X  X  .  .
-      W0 .  .  X  X  .  X  X  X  X  .  .
-      Y0 .  .  X  X  .  X  X  X  X  .  .
-      M  .  .  .  .  .  .  .  .  X  .  .
-      T  .  .  .  .  .  .  .  .  X  =  .
-      C  .  .  .  .  .  .  .  .  .  .  .
+         A0 A1 D0 R0 D1 O  W0 Y0 M  T  C  K  P  V
+      A0 .  .  .  .  .  .  .  .  X  .  .  .  X  .
+      A1 .  .  .  .  .  .  .  .  X  .  .  .  X  .
+      D0 .  .  X  X  .  X  X  X  X  .  .  .  X  X
+      R0 .  .  X  X  .  X  X  X  X  .  .  .  X  X
+      D1 .  .  .  .  X  X  .  .  X  .  .  .  X  X
+      O  .  .  X  X  X  X  X  X  X  .  .  .  X  X
+      W0 .  .  X  X  .  X  X  X  X  .  .  .  X  X
+      Y0 .  .  X  X  .  X  X  X  X  .  .  .  X  X
+      M  .  .  .  .  .  .  .  .  X  .  .  .  X  .
+      T  .  .  .  .  .  .  .  .  X  =  .  .  X  .
+      C  .  .  .  .  .  .  .  .  .  .  .  .  .  .
+      K  .  .  .  .  .  .  .  .  .  .  .  .  .  .
+      P  .  .  .  .  .  .  .  .  X  .  .  .  X  .
+      V  X  X  X  X  X  X  X  X  X  X  .  .  X  X
     """,
     (
         "delta",
         "serializable",
     ): """
-         A0 A1 D0 R0 D1 O  W0 Y0 M  T  C
-      A0 .  .  .  .  .  .  .  .  X  .  .
-      A1 .  .  .  .  .  .  .  .  X  .  .
-      D0 X  .  X  X  .  X  X  X  X  X  .
-      R0 X  .  X  X  .  X  X  X  X  X  .
-      D1 .  X  .  .  X  X  .  .  X  .  .
-      O  X  X  X  X  X  X  X  X  X  X  .
-      W0 X  .  X  X  .  X  X  X  X  X  .
-      Y0 X  .  X  X  .  X  X  X  X  X  .
-      M  .  .  .  .  .  .  .  .  X  .  .
-      T  .  .  .  .  .  .  .  .  X  =  .
-      C  .  .  .  .  .  .  .  .  .  .  .
+         A0 A1 D0 R0 D1 O  W0 Y0 M  T  C  K  P  V
+      A0 .  .  .  .  .  .  .  .  X  .  .  .  X  .
+      A1 .  .  .  .  .  .  .  .  X  .  .  .  X  .
+      D0 X  .  X  X  .  X  X  X  X  X  .  .  X  X
+      R0 X  .  X  X  .  X  X  X  X  X  .  .  X  X
+      D1 .  X  .  .  X  X  .  .  X  .  .  .  X  X
+      O  X  X  X  X  X  X  X  X  X  X  .  .  X  X
+      W0 X  .  X  X  .  X  X  X  X  X  .  .  X  X
+      Y0 X  .  X  X  .  X  X  X  X  X  .  .  X  X
+      M  .  .  .  .  .  .  .  .  X  .  .  .  X  .
+      T  .  .  .  .  .  .  .  .  X  =  .  .  X  .
+      C  .  .  .  .  .  .  .  .  .  .  .  .  .  .
+      K  .  .  .  .  .  .  .  .  .  .  .  .  .  .
+      P  .  .  .  .  .  .  .  .  X  .  .  .  X  .
+      V  X  X  X  X  X  X  X  X  X  X  .  .  X  X
     """,
     (
         "iceberg",
         "serializable",
     ): """
-         A0 A1 D0 R0 D1 O  W0 Y0 M  T
-      A0 .  .  .  .  .  .  .  .  .  .
-      A1 .  .  .  .  .  .  .  .  .  .
-      D0 X  .  X  X  .  X  X  X  .  X
-      R0 X  .  X  X  .  X  X  X  .  X
-      D1 .  X  .  .  X  X  .  .  .  .
-      O  X  X  X  X  X  X  X  X  .  X
-      W0 X  .  X  X  .  X  X  X  .  X
-      Y0 X  .  X  X  .  X  X  X  .  X
-      M  .  .  .  .  .  .  .  .  X  .
-      T  .  .  .  .  .  .  .  .  .  =
+         A0 A1 D0 R0 D1 O  W0 Y0 M  T  P
+      A0 .  .  .  .  .  .  .  .  .  .  X
+      A1 .  .  .  .  .  .  .  .  .  .  X
+      D0 X  .  X  X  .  X  X  X  .  X  X
+      R0 X  .  X  X  .  X  X  X  .  X  X
+      D1 .  X  .  .  X  X  .  .  .  .  X
+      O  X  X  X  X  X  X  X  X  .  X  X
+      W0 X  .  X  X  .  X  X  X  .  X  X
+      Y0 X  .  X  X  .  X  X  X  .  X  X
+      M  .  .  .  .  .  .  .  .  X  .  X
+      T  .  .  .  .  .  .  .  .  .  =  X
+      P  X  X  X  X  X  X  X  X  X  X  X
     """,
     (
         "iceberg",
         "snapshot",
     ): """
-         A0 A1 D0 R0 D1 O  W0 Y0 M  T
-      A0 .  .  .  .  .  .  .  .  .  .
-      A1 .  .  .  .  .  .  .  .  .  .
-      D0 .  .  X  X  .  X  X  X  .  .
-      R0 .  .  X  X  .  X  X  X  .  .
-      D1 .  .  .  .  X  X  .  .  .  .
-      O  .  .  X  X  X  X  X  X  .  .
-      W0 .  .  X  X  .  X  X  X  .  .
-      Y0 .  .  X  X  .  X  X  X  .  .
-      M  .  .  .  .  .  .  .  .  X  .
-      T  .  .  .  .  .  .  .  .  .  =
+         A0 A1 D0 R0 D1 O  W0 Y0 M  T  P
+      A0 .  .  .  .  .  .  .  .  .  .  X
+      A1 .  .  .  .  .  .  .  .  .  .  X
+      D0 .  .  X  X  .  X  X  X  .  .  X
+      R0 .  .  X  X  .  X  X  X  .  .  X
+      D1 .  .  .  .  X  X  .  .  .  .  X
+      O  .  .  X  X  X  X  X  X  .  .  X
+      W0 .  .  X  X  .  X  X  X  .  .  X
+      Y0 .  .  X  X  .  X  X  X  .  .  X
+      M  .  .  .  .  .  .  .  .  X  .  X
+      T  .  .  .  .  .  .  .  .  .  =  X
+      P  X  X  X  X  X  X  X  X  X  X  X
     """,
 }
 _COMMIT = re.compile(r"(_delta_log/\d{20}\.json|metadata/v\d+\.metadata\.json)$")
@@ -124,37 +138,53 @@ def _is_commit(request: Request) -> bool:
     return request.method == "put_if_absent" and _COMMIT.search(request.path) is not None
 
 
-def outcome(format: str, level: str, first: str, second: str) -> tuple[str, list[str]]:
-    """What comes of a pair, as the tables spell it, and what the checker says of the history."""
+def outcome(format: str, level: str, *names: str) -> tuple[list[str], list[str]]:
+    """What comes of operations that are all ready to commit and do so from the last one to the first.
+
+    Gives the ends of the operations, as the tables spell them, and what the checker says of the history.
+    """
     recorder, stepper = Recorder(), Stepper()
     ops = []
-    for name in ("first", "second"):
-        kind, arguments = OPERATIONS[first if name == "first" else second]
-        ops.append(
-            Op(name, kind, {k: f"c_{name}" if k == "column" else _renamed(v, name) for k, v in arguments.items()})
-        )
+    for number, name in enumerate(names):
+        kind, arguments = OPERATIONS[name]
+        told = {k: f"c_{number}" if k == "column" else _renamed(v, number) for k, v in arguments.items()}
+        ops.append(Op(f"o{number}", kind, told))
     with MemoryTable.made(format, FIRST, wrap=stepper.wrap, **PROPERTIES[format]) as table, without_waiting():
-
-        def begin(number: int) -> int:
-            work = lambda: perform(table.location, format, ops[number], recorder, number, level=level)  # noqa: E731
-            return stepper.begin(work)
-
-        ours = begin(0)
-        stepper.step_until(ours, _is_commit)
-        stepper.step_until(begin(1), lambda request: False)
-        stepper.finish()
+        writers = []
+        for number, op in enumerate(ops):
+            writers.append(
+                stepper.begin(
+                    lambda op=op, n=number: perform(table.location, format, op, recorder, n, level=level)  # type: ignore[misc]
+                )
+            )
+            stepper.step_until(writers[-1], _is_commit)
+        for writer in reversed(writers):
+            stepper.step_until(writer, lambda request: False)
         table.makers.update(makers_of(recorder.events))
         history = History.of(format, level, table.initial, recorder.events)
         found = check(history, table.ledger())
-    done, other = history.operations
-    found += [f"the second one ended with {other.outcome}"] if other.outcome != "ok" else []
-    if done.outcome == "ok":
-        return ("=" if done.kind == "append_once" and done.made is None else "."), found
-    return "X" if done.outcome == "fail" else "?", found
+    return [_end(op) for op in sorted(history.operations, key=lambda op: op.id)], found
 
 
-def _renamed(value: object, name: str) -> object:
-    """Rows with ids of their own: two operations of a pair may be the same."""
+def triples(format: str, level: str) -> Iterator[tuple[tuple[str, str, str], tuple[set[str], set[str], set[str]]]]:
+    """All triples of operations, and how each may end, by the tables of pairs: the third one commits, then the second
+    one, if it is not in conflict with the third, then the first one, if it is in conflict with none that committed."""
+    told = {(first, second): wanted for first, second, wanted in cells(format, level)}
+    names = sorted({first for first, _ in told})
+    for first, second, third in itertools.product(names, repeat=3):
+        one = {told[second, third]}
+        two = {told[first, third]} | ({told[first, second]} if "." in one else set())
+        yield (first, second, third), (two - {"."} or {"."}, one, {"."})
+
+
+def _end(op: Operation) -> str:
+    if op.outcome == "ok":
+        return "=" if op.kind == "append_once" and op.made is None else "."
+    return "X" if op.outcome == "fail" else "?"
+
+
+def _renamed(value: object, number: int) -> object:
+    """Rows with ids of their own: operations that race may be the same."""
     if isinstance(value, list) and value and isinstance(value[0], dict):
-        return [{**row, "id": row["id"] + (1000 if name == "second" else 0)} for row in value]
+        return [{**row, "id": row["id"] + 1000 * number} for row in value]
     return value

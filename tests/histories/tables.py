@@ -191,6 +191,11 @@ def _done(
         fields = [*SCHEMA, pa.field(f"c_{op.id}", pa.int64())]
         tf.create_table(location, pa.schema(fields), format=format, partition_by="p", storage_options=storage_options)
         return {"made": 0 if format == "delta" else -1}
+    if op.kind == "replace":
+        rows = arrow_of(given["rows"]).append_column(given["column"], pa.nulls(len(given["rows"]), pa.int64()))
+        options = {**options, "storage_options": storage_options}
+        commit = tf.write_table(rows, location, format=format, mode="replace", partition_by="p", **options)
+        return {"made": _version(commit.version)}
     if not isinstance(table, tf.Table):
         table = table() if table else tf.open_table(location, storage_options=storage_options)
     if op.kind == "read":
@@ -200,9 +205,15 @@ def _done(
         if format == "delta":
             table.checkpoint()
         return {}
+    if op.kind == "compact":
+        table.compact_log(0, 1)
+        return {}
     if op.kind == "alter":
         read = _version(table.snapshot().version)
         return {"read": read, "made": _version(table.alter.add_columns({given["column"]: "bigint"}).version)}
+    if op.kind == "restore":
+        read = _version(table.snapshot().version)
+        return {"read": read, "made": table.restore(given["version"], properties={"op": op.id}, **options).version}
     if op.kind == "append_once":
         options["application"] = (given["application"], given["number"])
     with table.transaction(properties={"op": op.id}, **options) as transaction:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import os
+import zlib
 from contextlib import ExitStack
 from typing import ClassVar
 
@@ -16,23 +18,34 @@ import tableformats as tf
 from .checker import check
 from .failing import FIRST, PROPERTIES, without_waiting
 from .history import History, Recorder
-from .pairs import TABLES, cells, outcome
+from .pairs import TABLES, cells, outcome, triples
 from .stepping import Stepper
 from .tables import SCHEMA, MemoryTable
 from .workers import ALL, Worker, makers_of
 
-EVERY = 11
-"""The plain run looks at one of so many cells; ``python -m tests.histories pairs`` at all."""
+EVERY = 17
+"""The plain run looks at one of so many cells, and at fewer triples; ``python -m tests.histories pairs`` and
+``triples`` at all."""
 
 
 @pytest.mark.parametrize(("format", "level"), TABLES)
 def test_pairs(format: str, level: str) -> None:
     wrong = []
     for number, (first, second, wanted) in enumerate(cells(format, level)):
-        if (number + number // 11) % EVERY == 0:
+        if (number + number // 17) % EVERY == 0:
             found, violations = outcome(format, level, first, second)
-            if found != wanted or violations:
+            if found != [wanted, "."] or violations:
                 wrong.append((first, second, wanted, found, violations))
+    assert wrong == []
+
+
+@pytest.mark.parametrize(("format", "level"), TABLES)
+def test_triples(format: str, level: str) -> None:
+    wrong, step = [], 211 if format == "delta" else 600
+    for names, wanted in itertools.islice(triples(format, level), zlib.crc32(level.encode()) % 200, None, step):
+        found, violations = outcome(format, level, *names)
+        if violations or any(end not in ends for end, ends in zip(found, wanted, strict=True)):
+            wrong.append((names, wanted, found, violations))
     assert wrong == []
 
 

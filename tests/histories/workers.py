@@ -89,7 +89,7 @@ def makers_of(events: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     """Which operation made a column, by the column's name."""
     found = {}
     for event in events:
-        if event["type"] == "invoke" and event["kind"] == "alter":
+        if event["type"] == "invoke" and event["kind"] in ("alter", "replace"):
             found[event["arguments"]["column"]] = event["op"]
         elif event["type"] == "invoke" and event["kind"] == "create":
             found[f"c_{event['op']}"] = event["op"]
