@@ -7,7 +7,9 @@ stop before each request. So an order of steps is an interleaving, and the same 
 
 from __future__ import annotations
 
+import atexit
 import threading
+import weakref
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -19,6 +21,10 @@ __all__ = ["Stepper", "phase_of"]
 
 _LONGEST_S = 120.0
 """A writer that takes longer for one step waits for another one, which stands still."""
+
+
+class _AbandonedError(BaseException):
+    """Ends a writer that nobody steps any more."""
 
 
 class _Writer(threading.Thread):
@@ -34,23 +40,33 @@ class _Writer(threading.Thread):
         self.turn.acquire()
         try:
             self._stepper.local.writer = self
-            self._work()
+            if not self._stepper.is_closed:
+                self._work()
         except BaseException as error:
             self.error = error
         self.is_done, self.waits_for = True, None
         self._stepper.back.release()
 
     def stop_before(self, request: Request) -> None:
-        self.waits_for = request
-        self._stepper.back.release()
-        self.turn.acquire()
+        if not self._stepper.is_closed:
+            self.waits_for = request
+            self._stepper.back.release()
+            self.turn.acquire()
+        if self._stepper.is_closed:
+            raise _AbandonedError
         self._stepper.phases[phase_of(request)] += 1
 
 
 class Stepper:
-    """Steps several writers. ``wrap`` makes the store that they use."""
+    """Steps several writers. ``wrap`` makes the store that they use.
+
+    Writers that were left in the middle end with the interpreter at the latest: a thread that stands below native code
+    while Python goes away would end the process with an error.
+    """
 
     def __init__(self) -> None:
+        _STEPPERS.add(self)
+        self.is_closed = False
         self.back = threading.Semaphore(0)
         self.local = threading.local()
         self.steps = 0
@@ -90,6 +106,8 @@ class Stepper:
         writer.turn.release()
         if not self.back.acquire(timeout=_LONGEST_S):
             raise TimeoutError(f"writer {number} waits for another one, before {writer.waits_for}")
+        if writer.is_done:
+            writer.join()
         if writer.error is not None:
             raise writer.error
 
@@ -106,6 +124,22 @@ class Stepper:
         """Let all writers go on to their ends, one after the other."""
         for number in self.unfinished:
             self.step_until(number, lambda request: False)
+
+    def close(self) -> None:
+        """End the writers where they stand."""
+        self.is_closed = True
+        for writer in self._writers:
+            writer.turn.release()
+            writer.join(_LONGEST_S)
+
+
+_STEPPERS: weakref.WeakSet[Stepper] = weakref.WeakSet()
+
+
+@atexit.register
+def _close_all() -> None:
+    for stepper in list(_STEPPERS):
+        stepper.close()
 
 
 def phase_of(request: Request) -> str:
