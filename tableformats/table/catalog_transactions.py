@@ -11,6 +11,7 @@ from ..write.commit_loop import CommitOptions, errors_say_nothing_done
 from ..write.group_commit import GroupMember, commit_group
 from ..write.transaction import AlreadyCommittedError, check_application
 from .table import open_table
+from .transactions import discard_files, end_member, group_member
 
 if TYPE_CHECKING:
     from ..plugin.writing.transaction import Commit
@@ -147,7 +148,7 @@ class CatalogTransaction:
         try:
             with errors_say_nothing_done():
                 for name, part in self._members.items():
-                    if (found := part.prepared(_dotted(name))) is not None:
+                    if (found := group_member(part, _dotted(name))) is not None:
                         members[name] = found
         except BaseException:
             self._discard()
@@ -166,13 +167,11 @@ class CatalogTransaction:
             raise
         for name, part in self._members.items():
             member, metrics = members.get(name, (None, {}))
-            part.end(member, attempts, metrics)
-            assert part.commit is not None
-            self.commits[_dotted(name)] = part.commit
+            self.commits[_dotted(name)] = end_member(part, member, attempts, metrics)
 
     def _discard(self) -> None:
         for part in self._members.values():
-            part.discard()
+            discard_files(part)
 
 
 def _dotted(name: tuple[str, ...]) -> str:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from ..plugin.writing.transaction import Commit, FormatTransaction
     from ..plugin.writing.write_target import WriteTarget
 
-__all__ = ["Transaction"]
+__all__ = ["Transaction", "discard_files", "end_member", "group_member"]
 
 DYNAMIC = "dynamic"
 MERGE = "merge"
@@ -162,7 +162,7 @@ class Transaction:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if error is not None:
-            self.discard()
+            self._discard()
             if isinstance(error, TableFormatsError) and not isinstance(error, CommitUnknownError):
                 error.committed = False
         elif self.commit is None:
@@ -176,39 +176,19 @@ class Transaction:
             with errors_say_nothing_done():
                 change, metrics = self._finished_change()
         except BaseException:
-            self.discard()
+            self._discard()
             raise
         try:
             self.commit = commit(self._format, change, self._options, **metrics)
         except AlreadyCommittedError:
-            self.discard()
+            self._discard()
             return self._already_done()
         except TableFormatsError as error:
             # After an unknown outcome the files are kept: a commit may name them.
             if error.committed is False:
-                self.discard()
+                self._discard()
             raise
         return self.commit
-
-    def prepared(self, name: str) -> tuple[GroupMember, dict[str, int]] | None:
-        """The part of a commit of several tables, and what its verbs counted. None: there is nothing to commit.
-
-        ``name``: what errors call the table.
-        """
-        if self._is_done:
-            return None
-        change, metrics = self._finished_change()
-        if not change:
-            self.commit = nothing_to_commit(self._format, change, metrics)
-            return None
-        return GroupMember(name, self._format, change, conflict_finder(self._format, change)), metrics
-
-    def end(self, member: GroupMember | None, attempts: int, metrics: dict[str, int]) -> None:
-        """Set :attr:`commit` after a commit of several tables; ``member`` None: this one's part was not in it."""
-        if member is not None:
-            self.commit = commit_of(self._format, member.change, attempts, **metrics)
-        elif self.commit is None:
-            self.commit = self.unchanged()
 
     def _already_done(self) -> Commit:
         self.commit = self.unchanged()
@@ -218,7 +198,7 @@ class Transaction:
         """What the transaction gives if it commits nothing."""
         return unchanged(self._format, self._change)
 
-    def discard(self) -> None:
+    def _discard(self) -> None:
         """Delete the data files that were written. Only for a commit that has certainly not been made."""
         for written in self._written:
             written.discard()
@@ -360,6 +340,38 @@ class Transaction:
         written = NewFiles.of_batches(rows, self._storage, target)
         self._written.append(written)
         return replace(change, changed_rows=written.files)
+
+
+# ---- one of several tables: not for users, who could delete what is committed ----------------------------------------
+
+
+def group_member(transaction: Transaction, name: str) -> tuple[GroupMember, dict[str, int]] | None:
+    """The part of a commit of several tables, and what its verbs counted. None: there is nothing to commit.
+
+    ``name``: what errors call the table.
+    """
+    if transaction._is_done:
+        return None
+    change, metrics = transaction._finished_change()
+    if not change:
+        transaction.commit = nothing_to_commit(transaction._format, change, metrics)
+        return None
+    finder = conflict_finder(transaction._format, change)
+    return GroupMember(name, transaction._format, change, finder), metrics
+
+
+def end_member(transaction: Transaction, member: GroupMember | None, attempts: int, metrics: dict[str, int]) -> Commit:
+    """Set the commit of a transaction after that of several tables; ``member`` None: its part was not in it."""
+    if member is not None:
+        transaction.commit = commit_of(transaction._format, member.change, attempts, **metrics)
+    elif transaction.commit is None:
+        transaction.commit = transaction.unchanged()
+    return transaction.commit
+
+
+def discard_files(transaction: Transaction) -> None:
+    """Delete the data files that were written. Only for a commit that has certainly not been made."""
+    transaction._discard()
 
 
 def _planned(snapshot: SnapshotHandle, condition: ex.Expression) -> FilePlan:

@@ -44,7 +44,7 @@ def nothing_is_left() -> Iterator[None]:
     threads, handles = threading.active_count(), len(os.listdir("/proc/self/fd"))
     yield
     gc.collect()
-    assert threading.active_count() == threads
+    assert threading.active_count() <= threads  # those of other tests may end meanwhile
     assert len(os.listdir("/proc/self/fd")) == handles
 
 

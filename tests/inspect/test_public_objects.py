@@ -10,6 +10,7 @@ import pickle
 from collections import deque
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -84,6 +85,7 @@ def first_objects(table: tf.Table) -> list[Any]:
             tf.col("a") > 1,
             tf.Limits(),
             tf.MetadataCache(),
+            tf.CatalogTransaction(SimpleNamespace(name=HOSTILE), {"tries": 1, "timeout": 1.0}, None),
             plan.splits(),
             tf.Schema.from_arrow(pa.schema({"a": pa.int32()})),
         ),

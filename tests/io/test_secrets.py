@@ -203,7 +203,7 @@ def test_all_public_names_are_looked_at() -> None:
         "PartitionField",
         "ScanReport",
     }
-    with_store = {"Changes", "Inspector", "Scan", "ScanPlan", "ScanTask", "Snapshot", "Table"}
+    with_store = {"CatalogTransaction", "Changes", "Inspector", "Scan", "ScanPlan", "ScanTask", "Snapshot", "Table"}
     classes = {name for name in tf.__all__ if isinstance(getattr(tf, name), type)}
     errors = {name for name in classes if issubclass(getattr(tf, name), tf.TableFormatsError)}
     assert classes == values | with_store | errors
