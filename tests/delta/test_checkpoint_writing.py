@@ -11,11 +11,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tableformats_delta.checkpoints.checkpoint_files import CheckpointFile
 from tableformats_delta.log.last_checkpoint import json_checksum
 from tableformats_delta.maintenance import action_file, checkpoint_writer
+from tableformats_delta.statistics.stats_json import Leaf
 from tableformats_delta.statistics.stats_struct import stats_texts, structs_of_texts
 
 import tableformats as tf
+from tableformats.schema import PrimitiveType
 
 from ..support.conformance import DeltaCase, delta_cases, needs_tables
 from ..support.delta_log import WITH_VECTORS, DeltaLog, add, field, remove, stats, vector
@@ -408,6 +411,31 @@ def test_a_checkpoint_of_another_writer_stays(tmp_path: Path) -> None:
     after = path.stat()
     assert (after.st_ino, after.st_mtime_ns) == (file.st_ino, file.st_mtime_ns)
     assert (path.parent / LATEST).read_bytes() == hint
+
+
+def test_a_checkpoint_that_is_replaced_while_it_is_read(tmp_path: Path) -> None:
+    """The other writer has the same files in another order, in as many bytes: their columns are never mixed."""
+    table = tf.create_table(tmp_path / "t", pa.schema([("n", pa.int64())]), format="delta")
+    for n in range(4):
+        table.append(pa.table({"n": [n]}))
+    rows = pq.read_table(path := table.checkpoint().path)
+
+    def replaced(rows: pa.Table) -> int:
+        pq.write_table(rows, tmp_path / "new", compression="none", use_dictionary=False, write_statistics=False)
+        return (tmp_path / "new").rename(path).stat().st_size
+
+    size = replaced(rows)
+    file = CheckpointFile(table.storage, path, size)
+    (batch,) = file.files()
+    leaf = Leaf(1, ("n",), PrimitiveType("long"), False)
+    first = batch.statistics.scan([leaf], None)
+    (batch,) = file.files()
+    assert replaced(rows.take(list(range(rows.num_rows))[::-1])) == size
+    with pytest.raises(tf.CorruptMetadataError, match="replaced a checkpoint"):
+        raise AssertionError((first, batch.statistics.scan([leaf], None)))
+    with pytest.raises(tf.CorruptMetadataError, match="replaced a checkpoint"):
+        list(file.files())
+    assert tf.open_table(tmp_path / "t").to_arrow("n = 1").num_rows == 1
 
 
 def test_a_failed_checkpoint_leaves_no_hint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

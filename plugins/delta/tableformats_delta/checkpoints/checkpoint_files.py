@@ -6,6 +6,7 @@ Planning decodes statistics on demand only, and never decodes removes. Source: D
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -89,7 +90,8 @@ class CheckpointFile:
 
     Notes
     -----
-    The Parquet footer is read when it is first needed, and cached.
+    The Parquet footer is read when it is first needed, and cached. A local file that another writer replaces between
+    two openings is refused: its rows may have another order, and the columns of both would be taken together.
     """
 
     storage: Storage
@@ -99,6 +101,7 @@ class CheckpointFile:
     whole: bool = True
     _footer: tuple[pq.FileMetaData, pa.Schema] | None = field(default=None, compare=False, repr=False)
     _sound: bool | None = field(default=None, compare=False, repr=False)
+    _stamp: tuple[int, int] | None = field(default=None, compare=False, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
         """The state without the footer: other processes read it again."""
@@ -258,9 +261,27 @@ class CheckpointFile:
 
     def _open_source(self) -> pa.NativeFile:
         try:
+            if self.storage.is_local:
+                return self._open_local()
             return self.storage.open_immutable(self.path, self.size, self.mtime_ms, self.whole)
         except FileNotFoundError as error:
             raise missing_file("a file of the log", self.path) from error
+
+    def _open_local(self) -> pa.NativeFile:
+        """The same file at each opening. Raises CorruptMetadataError where it was replaced."""
+        before = self._stamp or _stamp_of(self.path)
+        source = self.storage.open_immutable(self.path, self.size, self.mtime_ms, self.whole)
+        if (after := _stamp_of(self.path)) != before:
+            source.close()
+            if self._stamp is None:
+                return self._open_local()
+            raise CorruptMetadataError(
+                "another writer replaced a checkpoint file while it was read",
+                path=self.path,
+                hint="Nothing is lost: open the table again",
+            )
+        self._stamp = after
+        return source
 
     def _open(self, source: pa.NativeFile | None = None, encoded: bool = True) -> pq.ParquetFile:
         import pyarrow.parquet as pq
@@ -306,6 +327,12 @@ class CheckpointFile:
                 size = min(self._read_footer()[0].serialized_size + 8, source.size())
                 self._sound = has_sound_chunks(bytes(source.read_at(size, source.size() - size)))
         return self._sound
+
+
+def _stamp_of(path: str) -> tuple[int, int]:
+    """The size and the modification time in nanoseconds. Another file hardly ever has both."""
+    found = os.stat(path)
+    return found.st_size, found.st_mtime_ns
 
 
 def expand(storage: Storage, checkpoint: Checkpoint, cache: MetadataCache) -> list[CheckpointFile]:
