@@ -140,11 +140,11 @@ class _Check:
         """ConsistentRead: a read of a version gives the rows that this version has."""
         places = self._places.get(op.read)
         if not places:
-            yield f"{op.id} read version {op.read}, which is not there"
+            yield f"ConsistentRead: {op.id} read version {op.read}, which is not there"
         elif op.rows is not None and rows_of(op.rows) != self._entries[places[0]].rows:
             expected, found = self._entries[places[0]].rows, rows_of(op.rows)
             yield (
-                f"{op.id} read other rows than version {op.read} has: "
+                f"ConsistentRead: {op.id} read other rows than version {op.read} has: "
                 f"missing {dict(expected - found)}, too many {dict(found - expected)}"
             )
 

@@ -90,11 +90,11 @@ class _Reader:
         """ValidDeltaLog: no version adds and removes one file, none adds what is live or removes what is not."""
         added, removed = [a["path"] for a in adds], [r["path"] for r in removes]
         if len(set(added)) != len(added) or len(set(removed)) != len(removed) or set(added) & set(removed):
-            self._wrong(f"version {version} has two actions of one file")
+            self._wrong(f"ValidDeltaLog: version {version} has two actions of one file")
         if again := set(added) & set(self._live):
-            self._wrong(f"version {version} adds files that are live: {sorted(again)}")
+            self._wrong(f"ValidDeltaLog: version {version} adds files that are live: {sorted(again)}")
         if absent := set(removed) - set(self._live):
-            self._wrong(f"version {version} removes files that are not live: {sorted(absent)}")
+            self._wrong(f"ValidDeltaLog: version {version} removes files that are not live: {sorted(absent)}")
 
     def _rows(self, version: int) -> Rows:
         found: Rows = Counter()

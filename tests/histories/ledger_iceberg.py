@@ -68,7 +68,7 @@ class _Reader:
         snapshots = {s["snapshot-id"]: s for s in after.get("snapshots") or ()}
         known = {} if before is None else {s["snapshot-id"]: s for s in before.get("snapshots") or ()}
         if lost := set(known) - set(snapshots):
-            self._wrong(f"{path} lacks the snapshots {sorted(lost)}, which were committed")
+            self._wrong(f"AllSnapshotsCommitted: {path} lacks the snapshots {sorted(lost)}, which were committed")
         if before is not None and before.get("table-uuid") != after.get("table-uuid"):
             self._wrong(f"{path} is of another table")
         current = after.get("current-snapshot-id")
@@ -88,7 +88,7 @@ class _Reader:
             if snapshot.get("parent-snapshot-id") != head:
                 self._wrong(f"{path}: the parent of {snapshot['snapshot-id']} is not the snapshot before it, {head}")
             if after["format-version"] > 1 and snapshot["sequence-number"] != last + 1:
-                self._wrong(f"{path}: the sequence number {snapshot['sequence-number']} follows {last}")
+                self._wrong(f"SequentialSequenceNumbers: {path}: {snapshot['sequence-number']} follows {last}")
             if self._chains:
                 head, last = snapshot["snapshot-id"], snapshot["sequence-number"]
         if (len(new) > 1 and not self._chains) or (new and new[-1]["snapshot-id"] != current):
@@ -96,7 +96,7 @@ class _Reader:
         if after["format-version"] > 1 and after["last-sequence-number"] != max(
             [0, *(s["sequence-number"] for s in snapshots.values())]
         ):
-            self._wrong(f"{path}: the last sequence number is that of no snapshot")
+            self._wrong(f"SequentialSequenceNumbers: {path}: the last sequence number is that of no snapshot")
         columns = _columns(after) - (set() if before is None else _columns(before))
         maker = maker or next((self._makers[name] for name in columns if name in self._makers), None)
         rows, applications = self._state(snapshots.get(current), snapshots, after, root)
@@ -148,7 +148,9 @@ class _Reader:
                 own = entry.get("sequence_number")
                 own = manifest.get("sequence_number", 0) if own is None and entry["status"] == 1 else own or 0
                 if own > number:
-                    self._wrong(f"snapshot {version} has an entry of the sequence number {own}, which comes later")
+                    self._wrong(
+                        f"SequentialSequenceNumbers: snapshot {version} has an entry of number {own}, which comes later"
+                    )
                 if entry["status"] == 2:
                     continue
                 if file.get("content", 0):
@@ -181,7 +183,9 @@ class _Reader:
                 raise NotImplementedError("the ledger reads position deletes in Parquet alone")
             pairs = table_of(self._files[self._relative(file["file_path"], root)]).to_pylist()
             if not any(pair["file_path"] in live for pair in pairs):
-                self._wrong(f"snapshot {version}: the deletes {file['file_path']} are of no live file")
+                self._wrong(
+                    f"NoDanglingDeleteFiles: snapshot {version}: the deletes {file['file_path']} are of no live file"
+                )
             for pair in pairs:
                 if pair["file_path"] in live and live[pair["file_path"]][0] <= number:
                     gone.setdefault(pair["file_path"], set()).add(pair["pos"])

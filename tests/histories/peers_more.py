@@ -143,6 +143,20 @@ def _overwrite_by_us(location: str, number: int) -> Callable[[], Any]:
     return lambda: transaction.__exit__(None, None, None)
 
 
+def _append_and_overwrite(begin: Callable[[str, int], Callable[[], Any]]) -> Outcome:
+    """An append and then an overwrite of all rows, both upon version 1 of a table that asks for Serializable.
+
+    Delta documentation, "Isolation levels and write conflicts": versions have the order of a serial schedule.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        serializable = {"delta.isolationLevel": "Serializable"}
+        table = tf.create_table(f"{folder}/t", ROWS.schema, format="delta", properties=serializable)
+        table.append(pa.table({"id": [1]}))
+        overwrite = begin(f"{folder}/t", 2)
+        told = _both(lambda: table.append(pa.table({"id": [4]})), overwrite)
+        return _judged(told, sorted(_read_by_us(f"{folder}/t")), {1: [1, 4], 2: [2]})
+
+
 def _deletes(begin: Callable[[str, str], Callable[[], Any]]) -> Outcome:
     """Two deletes of rows of one file, both upon version 1 (delta#7163, StarRocks#77709)."""
     with tempfile.TemporaryDirectory() as folder:
@@ -215,6 +229,12 @@ MORE: dict[str, tuple[str, str, Callable[[], Outcome], Callable[[], Outcome]]] =
         "deltalake",
         lambda: _overwrites(_overwrite_by_deltalake),
         lambda: _overwrites(_overwrite_by_us),
+    ),
+    "append and overwrite": (
+        "an append and then an overwrite of all rows upon one version of a serializable table",
+        "deltalake",
+        lambda: _append_and_overwrite(_overwrite_by_deltalake),
+        lambda: _append_and_overwrite(_overwrite_by_us),
     ),
     "two deletes, Delta": (
         "two deletes of rows of one file upon one version (delta#7163, StarRocks#77709)",
