@@ -125,8 +125,9 @@ def _overlaps(plan: FilePlan, attribution: Attribution) -> Iterator[Advice]:
     """For columns whose bounds could not drop files: in how many files a value may be."""
     kept: dict[str, int] = {}
     for part in attribution.parts:
-        for name in part.kept_by.get(Reason.WITHIN_BOUNDS, ()):
-            kept[name] = max(kept.get(name, 0), part.kept[Reason.WITHIN_BOUNDS])
+        for reason in (Reason.WITHIN_BOUNDS, Reason.WIDE_BOUNDS):
+            for name in part.kept_by.get(reason, ()):
+                kept[name] = max(kept.get(name, 0), part.kept[reason])
     partitioned = _partition_sources(plan)
     columns: list[BoundColumn] = [c for c in columns_of_filter(plan.scan.filter) if str(c) in kept]
     found = ranged_files(plan.snapshot, columns) if columns else []

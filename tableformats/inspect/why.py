@@ -22,6 +22,7 @@ __all__ = ["ADVICE", "REASONS", "part_lines", "part_rows", "verdict_lines"]
 REASONS = {
     Reason.ALL_ROWS_MATCH: "every row matches",
     Reason.WITHIN_BOUNDS: "the bounds of {columns} allow matching rows",
+    Reason.WIDE_BOUNDS: "the bounds of {columns} are wide: half of its range or more",
     Reason.NULLS_AND_VALUES: "{columns} may hold NULLs and values",
     Reason.CUT_BOUNDS: "the bounds of {columns} are cut, or one is missing",
     Reason.NAN: "only a NaN in {columns} could match, and nobody counted NaNs",
@@ -31,6 +32,7 @@ REASONS = {
 }
 ADVICE = {
     Reason.WITHIN_BOUNDS: "narrow bounds drop more: sort or cluster the table by {columns}",
+    Reason.WIDE_BOUNDS: "each of these files has values from all over: rewrite them sorted or clustered by {columns}",
     Reason.CUT_BOUNDS: "let the writer keep longer bounds for {columns}, or filter by a column of short values",
     Reason.NAN: 'if {columns} has no NaN, plan with scan(..., nan="absent")',
     Reason.NO_STATISTICS: "let the writer collect statistics for {columns}, then rewrite these files",

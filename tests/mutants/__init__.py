@@ -13,6 +13,7 @@ from tests.mutants.mutant import Mutant
 def every() -> list[Mutant]:
     """All mutants, in the order of the table in docs/measured/mutants.md."""
     from tests.mutants import (
+        attribution,
         catalogs,
         core_bytes,
         core_predicates,
@@ -38,7 +39,7 @@ def every() -> list[Mutant]:
         written_files,
     )
 
-    core = (core_pruning, core_predicates, core_rows, core_stores, catalogs, core_bytes, row_groups)
+    core = (core_pruning, core_predicates, core_rows, core_stores, attribution, catalogs, core_bytes, row_groups)
     delta = (delta_log, delta_writing, delta_files, delta_upkeep, delta_replacement)
     iceberg = (iceberg_deletes, iceberg_metadata, iceberg_writes, iceberg_commits, iceberg_places)
     lists = (*core, *delta, few_values, *iceberg, writing, written_files, paths_and_rows, histories, refusals)

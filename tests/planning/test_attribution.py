@@ -100,6 +100,41 @@ def test_a_contradiction_is_dropped_together(tmp_path):
     assert "2 files dropped by several parts together, by none of them alone" in plan.explain()
 
 
+@settings(deadline=None, max_examples=30)
+@given(st.lists(st.tuples(st.integers(0, 1), st.integers(-50, 50), st.integers(0, 60)), min_size=8, max_size=14))
+def test_bounds_that_span_half_of_the_range_are_wide(found):
+    files = [(p, (low, low + span), None) for p, low, span in found]
+    with tempfile.TemporaryDirectory() as root:
+        plan = table_of(files, Path(root) / "t").scan("p = 1 AND a > 3").plan()
+        (_, part), explained = plan.attribution.parts, plan.explain()
+    compared = [bound for p, bound, _ in files if p == 1]
+    range_ = max((b for _, b in compared), default=0) - min((a for a, _ in compared), default=0)
+    undecided = [high - low for low, high in compared if low <= 3 < high]
+    wide = sum(span * 2 >= range_ for span in undecided) if len(compared) >= 10 and range_ else 0
+    assert part.kept.get(Reason.WIDE_BOUNDS, 0) == wide
+    assert part.kept.get(Reason.WITHIN_BOUNDS, 0) == len(undecided) - wide
+    assert ("the bounds of a are wide" in explained) == bool(wide)
+
+
+@pytest.mark.parametrize("kind", ["timestamp", "date", "double", "decimal(9,2)"])
+def test_wide_bounds_of_times_and_numbers(tmp_path, kind):
+    values = ["2024-01-01", "2024-02-01", "2024-12-31"] if kind in ("timestamp", "date") else [1, 2, 9]
+    if kind == "timestamp":
+        values = [f"{value}T00:00:00.000Z" for value in values]
+    low, middle, high = values
+    log = DeltaLog(tmp_path / "t")
+    bounds = [(low, high)] * 4 + [(low, middle)] * 8
+    actions = [
+        add(f"f{i}", stats=stats(3, minValues={"x": a}, maxValues={"x": b}, nullCount={"x": 0}))
+        for i, (a, b) in enumerate(bounds)
+    ]
+    log.start(field("x", kind)).commit(1, *actions)
+    literal = {"timestamp": "TIMESTAMP '2024-01-02 00:00:00'", "date": "DATE '2024-01-02'"}.get(kind, "1.5")
+    (part,) = tf.open_table(log.root).scan(f"x > {literal}", nan="absent").plan().attribution.parts
+    assert part.kept == {Reason.WITHIN_BOUNDS: 8, Reason.WIDE_BOUNDS: 4}
+    assert part.kept_by[Reason.WIDE_BOUNDS] == ("x",)
+
+
 @pytest.fixture
 def table(tmp_path: Path) -> tf.Table:
     """Files whose statistics fail a filter in each of the ways that there are."""

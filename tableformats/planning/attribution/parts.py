@@ -28,6 +28,7 @@ from ..blocks import take_rows
 from ..planner import visit_blocks
 from ..request import ScanRequest
 from .reasons import PartReasons, Reason
+from .widths import Widths
 
 __all__ = ["Attribution", "Judge", "PartCounts", "attribute", "parts_of"]
 
@@ -68,6 +69,14 @@ class PartCounts:
     def __repr__(self) -> str:
         kept = ", ".join(f"{count} {reason.name.lower()}" for reason, count in self.kept.items())
         return f"PartCounts({shortened(self.filter)!r} drops {self.dropped}, keeps {kept or 'none'})"
+
+    def name_wide_bounds(self, count: int) -> None:
+        """Give ``count`` of the files whose bounds allow matching rows the reason that these are wide."""
+        if count:
+            self.kept[Reason.WIDE_BOUNDS] = count
+            self.kept[Reason.WITHIN_BOUNDS] -= count
+            if not self.kept[Reason.WITHIN_BOUNDS]:
+                del self.kept[Reason.WITHIN_BOUNDS]
 
     def as_dict(self) -> dict[str, object]:
         """Plain values, for JSON."""
@@ -139,7 +148,8 @@ def attribute(scan: ScanRequest) -> Attribution:
     found = counter.found
     found.skipped_with_manifests = report.files_skipped_with_manifests
     found.group_name = "manifests" if report.manifests_total else "row groups"
-    for part, counts in zip(counter.parts, found.parts, strict=True):
+    for part, widths, counts in zip(counter.parts, counter.widths, found.parts, strict=True):
+        counts.name_wide_bounds(widths.wide())
         counts.kept = dict(sorted(counts.kept.items()))  # threads add in any order
         counts.kept_by = {reason: part.columns(reason) for reason in counts.kept}
     return found
@@ -201,6 +211,7 @@ class _Counter(Judge):
         super().__init__(scan)
         self._specs = scan.snapshot.format_snapshot.specs
         self._lock = Lock()
+        self.widths = [Widths() for _ in self.parts]
         self.found = Attribution([PartCounts(str(node), _names(node)) for node in self.nodes])
 
     def watch(self, manifests: ManifestFilter) -> ManifestFilter:
@@ -236,7 +247,19 @@ class _Counter(Judge):
         mask = candidates.mask
         if mask is not None:
             dropped, reasons, together = dropped[:, mask], reasons[:, mask], together[mask]
+        self._measure(ranges, mask, reasons, ~dropped)
         self._count(dropped, reasons, int(np.count_nonzero(together)))
+
+    def _measure(
+        self, ranges: Mapping[int, Range], mask: np.ndarray | None, reasons: np.ndarray, kept: np.ndarray
+    ) -> None:
+        """Measure the bounds of the parts' columns; ``reasons``, ``kept``: [parts, n] of the files of ``mask``."""
+        for part, widths, why, own in zip(self.parts, self.widths, reasons, kept, strict=True):
+            column = part.measured
+            if column is not None and column.id in ranges:
+                is_kept = own & (why == Reason.WITHIN_BOUNDS)
+                with self._lock:
+                    widths.add(ranges[column.id], mask, is_kept)
 
     def _count(self, dropped: np.ndarray, reasons: np.ndarray | None = None, together: int = 0) -> None:
         """Count files by bool[parts, n], what each part drops alone, and why it keeps the others; None: the whole

@@ -33,16 +33,18 @@ class Reason(IntEnum):
     ALL_ROWS_MATCH = 0
     WITHIN_BOUNDS = 1
     """The bounds of the column allow values that match, and others."""
-    NULLS_AND_VALUES = 2
+    WIDE_BOUNDS = 2
+    """The same, of bounds that span half of the column's range or more. Counted for all files, not told of one."""
+    NULLS_AND_VALUES = 3
     """IS NULL or IS NOT NULL of a column that has both, or whose NULLs nobody counted."""
-    CUT_BOUNDS = 3
+    CUT_BOUNDS = 4
     """A bound of a text was cut, or one of both is missing."""
-    NAN = 4
+    NAN = 5
     """Only a NaN could match, and nobody counted them."""
-    NO_STATISTICS = 5
-    CANNOT_PRUNE = 6
+    NO_STATISTICS = 6
+    CANNOT_PRUNE = 7
     """No metadata decides such a condition."""
-    MIXED_OR = 7
+    MIXED_OR = 8
     """One alternative of an OR cannot prune, so the others could not either."""
 
 
@@ -74,6 +76,13 @@ class PartReasons:
     @cached_property
     def _cannot_prune(self) -> bool:
         return not self._below and _cannot_prune(self.node)
+
+    @cached_property
+    def measured(self) -> BoundColumn | None:
+        """The column of numbers, dates or times whose bounds alone decide this part."""
+        if len(self._columns) != 1 or self.program.counted:
+            return None
+        return self._columns[0]
 
     def of(self, sources: Sequence[RangeSource], ranges: Mapping[int, Range]) -> tuple[np.ndarray, np.ndarray]:
         """uint8[n], uint8[n]: verdicts, and the :class:`Reason` of each; that of a dropped file means nothing.
