@@ -73,3 +73,23 @@ def test_rows_are_found_by_their_values(name: str, format: str, tmp_path: Path) 
     nulls = [i for i, v in enumerate(values) if v is None]
     assert sorted(table.to_arrow("v IS NULL")["id"].to_pylist()) == nulls
     assert len(table.to_arrow("v IS NOT NULL")) == len(values) - len(nulls)
+
+
+@pytest.mark.parametrize("writer", ["deltalake", "tableformats"])
+@pytest.mark.parametrize("as_struct", ["true", "false"])
+def test_a_column_without_statistics_in_a_checkpoint(writer: str, as_struct: str, tmp_path: Path) -> None:
+    """delta-rs#3201: a filter of a column that has no statistics lost the rows of files of the checkpoint."""
+    properties = {"delta.dataSkippingStatsColumns": "other", "delta.checkpoint.writeStatsAsStruct": as_struct}
+    schema = pa.schema({"v": pa.int64(), "other": pa.int64()})
+    table = tf.create_table(tmp_path / "t", schema, format="delta", properties=properties)
+    table.append(pa.table({"v": [1, 2], "other": [1, 2]}, schema))
+    if writer == "deltalake":
+        pytest.importorskip("deltalake").DeltaTable(str(tmp_path / "t")).create_checkpoint()
+    else:
+        table.checkpoint()
+    for version in range(2):
+        (tmp_path / "t" / "_delta_log" / f"{version:020d}.json").unlink()
+    table = tf.open_table(tmp_path / "t")
+    table.append(pa.table({"v": [2, 3], "other": [2, 3]}, schema))
+    assert sorted(table.to_arrow("v >= 2")["v"].to_pylist()) == [2, 2, 3]
+    assert table.count("v = 1") == 1 and table.count("v IS NOT NULL") == 4

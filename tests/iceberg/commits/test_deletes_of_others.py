@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import fastavro
 import pyarrow as pa
 import pytest
 
@@ -92,3 +93,33 @@ def test_an_append_leaves_deletes_alone(table: tf.Table, tmp_path: Path) -> None
     assert ids_of(table) == [3, 4, 6, 7]
     table.overwrite(pa.table({"a": pa.array([8], pa.int32())}))
     assert ids_of(table) == [8] and table.inspect.delete_files().num_rows == 0
+
+
+def test_deletes_of_a_winner_are_a_conflict(table: tf.Table, tmp_path: Path) -> None:
+    """iceberg#2308: a file is rewritten while another writer deletes one of its rows, which came back."""
+    folder = tmp_path / "metadata"
+    schema, (data, deletes) = fastavro_records((folder / "snap-7.avro").read_bytes())
+
+    def put(name: str, *rows: dict[str, Any]) -> None:
+        with (folder / name).open("wb") as out:
+            fastavro.writer(out, fastavro.parse_schema(schema), rows)
+
+    put("snap-7.avro", data)
+    late = tf.open_table(tmp_path, relocate=True)
+    begun = [late.transaction() for _ in range(2)]
+    for transaction, where in zip(begun, ("a = 2", "a = 5"), strict=True):
+        transaction.__enter__()
+        transaction.delete(where)
+    metadata = json.loads(newest(tmp_path).read_text())
+    old = metadata["snapshots"][0]
+    new = {**old, "snapshot-id": 8, "parent-snapshot-id": 7, "sequence-number": 6, "timestamp-ms": 10**13}
+    put("snap-8.avro", data, {**deletes, "sequence_number": 6, "min_sequence_number": 6, "added_snapshot_id": 8})
+    new["manifest-list"] = old["manifest-list"].replace("snap-7", "snap-8")
+    metadata |= {"snapshots": [old, new], "current-snapshot-id": 8, "last-sequence-number": 6}
+    metadata["refs"] = {"main": {"snapshot-id": 8, "type": "branch"}}
+    number = int(newest(tmp_path).name[1:].partition(".")[0])
+    (folder / f"v{number + 1}.metadata.json").write_text(json.dumps(metadata))
+    for transaction in begun:
+        with pytest.raises(tf.CommitConflictError, match="deletes"):
+            transaction.__exit__(None, None, None)
+    assert ids_of(tf.open_table(tmp_path, relocate=True)) == [3, 4, 6]
