@@ -35,6 +35,7 @@ def every() -> list[Mutant]:
         paths_and_rows,
         refusals,
         row_groups,
+        spark_files,
         writing,
         written_files,
     )
@@ -42,7 +43,8 @@ def every() -> list[Mutant]:
     core = (core_pruning, core_predicates, core_rows, core_stores, attribution, catalogs, core_bytes, row_groups)
     delta = (delta_log, delta_writing, delta_files, delta_upkeep, delta_replacement)
     iceberg = (iceberg_deletes, iceberg_metadata, iceberg_writes, iceberg_commits, iceberg_places)
-    lists = (*core, *delta, few_values, *iceberg, writing, written_files, paths_and_rows, histories, refusals)
+    others = (writing, written_files, paths_and_rows, histories, refusals, spark_files)
+    lists = (*core, *delta, few_values, *iceberg, *others)
     return [mutant for module in lists for mutant in module.MUTANTS]
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 import logging
 import sys
+from contextlib import redirect_stdout
+from io import StringIO
 from typing import Any
 
 import tableformats as tf
@@ -65,6 +67,12 @@ def registered(spark: Any, path: str, view: str, query: str) -> Any:
     return rows(spark.sql(query))
 
 
+def explained(spark: Any, path: str, filter: str) -> str:
+    with redirect_stdout(StringIO()) as text:
+        tf.spark.read(spark, path, filter=filter).explain("formatted")
+    return text.getvalue()
+
+
 def sql(spark: Any, *statements: str) -> Any:
     for statement in statements:
         found = spark.sql(statement)
@@ -97,7 +105,9 @@ def main(url: str) -> None:
     logger.setLevel(logging.INFO)
     logger.addHandler(_Kept())
     spark = SparkSession.builder.remote(url).getOrCreate()
-    functions = {f.__name__: f for f in (scan, changes, appends, append, planned, save, registered, sql, arrow)}
+    functions = {
+        f.__name__: f for f in (scan, changes, appends, append, planned, save, registered, explained, sql, arrow)
+    }
     for line in sys.stdin:
         call = json.loads(line)
         try:

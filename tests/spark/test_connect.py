@@ -103,6 +103,10 @@ def test_register_and_view(client: Call, log: DeltaLog) -> None:
     assert "Traceback" not in caught.value.args[1]
 
 
+def test_the_plan_names_the_table_and_the_files(client: Call, log: DeltaLog) -> None:
+    assert "tableformats-delta-t-v2-1-of-2-files-" in client("explained", str(log.root), "id = 150")
+
+
 @pytest.mark.parametrize("staging", WAYS, ids=["staged", "data source"])
 def test_files_that_the_filter_leaves_out_are_not_read(client: Call, log: DeltaLog, staging: str | None) -> None:
     (log.root / "2").unlink()

@@ -29,7 +29,7 @@ def staged(storage: Storage, staging: str | None) -> Path:
     assert place is not None
     files = StagedFiles.__new__(StagedFiles)
     files._staging = place
-    return Path(files._stage(PATHS, SIZES).removeprefix("file:").replace("//", "/"))
+    return Path(files._stage(PATHS, SIZES, "t").removeprefix("file:").replace("//", "/"))
 
 
 @pytest.mark.parametrize("given", [False, True])
@@ -52,7 +52,7 @@ def test_one_log_is_written_once(tmp_path: Path) -> None:
 
 def test_a_log_that_another_wrote_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(file_log.uuid, "uuid4", lambda: SimpleNamespace(hex="known"))
-    planted = tmp_path / "tableformats-known/_spark_metadata"
+    planted = tmp_path / "tableformats-t-known/_spark_metadata"
     planted.mkdir(parents=True)
     (planted / "0").write_text("v1\n")
     with pytest.raises(Exception, match="cannot be written"):
@@ -64,10 +64,10 @@ def test_a_link_is_not_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(file_log.uuid, "uuid4", lambda: SimpleNamespace(hex="known"))
     (tmp_path / "theirs").mkdir()
     for target in ("theirs", "nothing"):
-        (tmp_path / "tableformats-known").symlink_to(tmp_path / target)
+        (tmp_path / "tableformats-t-known").symlink_to(tmp_path / target)
         with pytest.raises(Exception, match="cannot be written"):
             staged(Storage(tmp_path / "t"), str(tmp_path))
-        (tmp_path / "tableformats-known").unlink()
+        (tmp_path / "tableformats-t-known").unlink()
     assert not list((tmp_path / "theirs").iterdir()) and not (tmp_path / "nothing").exists()
 
 

@@ -122,7 +122,8 @@ class _FrameBuilder:
         columns, metadata_columns = self._file_columns(key_groups), self._metadata_columns.values()
         counter = RowCounter(self._plan, branch.rows)
         relation = Relation(
-            self._label(branch),
+            self._table_name(),
+            self._plan.report.files_total,
             branch.file_format,
             _file_table(self._plan, branch.rows),
             self._pruner.callback(FilterReader(columns, branch.naming), branch.rows),
@@ -183,12 +184,11 @@ class _FrameBuilder:
                 hint='Use mode="portable" or to_arrow(), or rewrite the table to Parquet',
             )
 
-    def _label(self, branch: Branch) -> str:
-        """What EXPLAIN shows as the location: a Hadoop path, so without ':' and '/'."""
+    def _table_name(self) -> str:
+        """What EXPLAIN calls the table: a Hadoop path, so without ':' and '/'."""
         snapshot = self._plan.snapshot
         name = os.path.basename(snapshot.location.rstrip("/")) or snapshot.table_format
-        table = f"{snapshot.table_format} {name.replace(':', '_')}@v{snapshot.version}"
-        return f"{table}, {len(branch.rows)} of {self._plan.report.files_total} files"
+        return f"{snapshot.table_format} {name.replace(':', '_')}@v{snapshot.version}"
 
     def _partition_values(self, f: Field, partition_field: int, rows: np.ndarray) -> pa.Array:
         """The column's value in each of the files ``rows``, taken from the partition field of that id."""

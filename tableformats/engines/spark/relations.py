@@ -89,8 +89,10 @@ class Relation:
 
     Attributes
     ----------
-    label : str
-        What EXPLAIN shows as the location.
+    table : str
+        What EXPLAIN calls the table.
+    files_total : int
+        How many files the table has.
     file_format : str
         Of all files, ``parquet`` or ``orc``.
     files : pa.Table
@@ -110,7 +112,8 @@ class Relation:
         The rows that are there; None: all.
     """
 
-    label: str
+    table: str
+    files_total: int
     file_format: str
     files: pa.Table
     keep: Callable[[str], bytes | None]

@@ -1,5 +1,6 @@
 package tableformats.spark;
 
+import java.lang.ref.WeakReference;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
@@ -13,6 +14,7 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.BasePredicate;
 import org.apache.spark.sql.catalyst.expressions.BindReferences;
@@ -21,6 +23,7 @@ import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.expressions.Predicate$;
 import org.apache.spark.sql.catalyst.expressions.SubqueryExpression;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.execution.QueryExecution;
 import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
@@ -45,7 +48,10 @@ public class PlannedFiles implements FileIndex {
     private static final Logger LOG = LoggerFactory.getLogger("tableformats.spark.PlannedFiles");
     private static final ObjectMapper JSON = new ObjectMapper();
 
-    private Path root;
+    private String table;
+    private int total;
+    private boolean isOfQuery;
+    private volatile WeakReference execution = new WeakReference(null);
     private StructType partitionSchema;
     private FileList files;
     private InternalRow[] values;
@@ -56,7 +62,8 @@ public class PlannedFiles implements FileIndex {
     private long totalSize;
 
     /**
-     * @param label what EXPLAIN shows as the location
+     * @param table what EXPLAIN calls the table; a Hadoop path, so without ':' and '/'
+     * @param total the number of files of the table
      * @param values a row of partition values for each file
      * @param planner a Function from JSON (a list of {@link CatalystFilters} nodes) to byte[files], zero to drop the
      *     file, null to keep all; and a ToLongBiFunction from byte[files] (zero leaves the file out; null: all files)
@@ -64,11 +71,12 @@ public class PlannedFiles implements FileIndex {
      * @param byId whether the reader finds columns by Parquet field id
      * @param nested whether it reads nested columns
      */
-    public PlannedFiles open(String label, FileList files, List values, StructType partitionSchema, Function planner,
+    public PlannedFiles open(String table, int total, FileList files, List values, StructType partitionSchema, Function planner,
             boolean byId, boolean nested) {
         this.byId = byId;
         this.nested = nested;
-        this.root = new Path(label);
+        this.table = table;
+        this.total = total;
         this.partitionSchema = partitionSchema;
         this.planner = planner;
         this.files = files;
@@ -106,11 +114,20 @@ public class PlannedFiles implements FileIndex {
         });
     }
 
-    /** The same files without those in which no row can match the filter. */
+    /** Whether the files are those of one query, and not of a DataFrame that many queries may read. */
+    public boolean isOfQuery() {
+        return isOfQuery;
+    }
+
+    /** The same files without those in which no row can match the filter, for one query; null: all of them. */
     public PlannedFiles narrowed(Expression filter) {
-        byte[] keep = keepMask(sequence(Collections.singletonList(filter)), sequence(Collections.emptyList()));
+        byte[] keep = filter == null ? null
+                : keepMask(sequence(Collections.singletonList(filter)), sequence(Collections.emptyList()));
+        PartitionFilter[] conditions = filter == null ? new PartitionFilter[0] : ofPartitions(filter);
         PlannedFiles found = new PlannedFiles();
-        found.root = root;
+        found.isOfQuery = true;
+        found.table = table;
+        found.total = total;
         found.partitionSchema = partitionSchema;
         found.files = files;
         found.values = values;
@@ -119,7 +136,7 @@ public class PlannedFiles implements FileIndex {
         found.nested = nested;
         found.remaining = new boolean[remaining.length];
         for (int i = 0; i < remaining.length; i++) {
-            found.remaining[i] = remaining[i] && (keep == null || keep[i] != 0);
+            found.remaining[i] = remaining[i] && (keep == null || keep[i] != 0) && mayMatch(conditions, values[i]);
             found.totalSize += found.remaining[i] ? files.length(i) : 0L;
         }
         return found;
@@ -149,9 +166,13 @@ public class PlannedFiles implements FileIndex {
         return ((ToLongBiFunction) planner).applyAsLong(isAll ? null : counted, Boolean.valueOf(isLive));
     }
 
-    /** Whether both are the same files of the same plan. Then Spark may read them once for two parts of a query. */
+    /**
+     * Whether both are the same files of the same plan. Then Spark may read them once for two parts of a query. Those of
+     * a DataFrame are others, or Spark would take the copy for one query back as no change.
+     */
     public boolean equals(Object other) {
         return other instanceof PlannedFiles && ((PlannedFiles) other).files == files
+                && ((PlannedFiles) other).isOfQuery == isOfQuery
                 && Arrays.equals(((PlannedFiles) other).remaining, remaining);
     }
 
@@ -160,7 +181,24 @@ public class PlannedFiles implements FileIndex {
     }
 
     public Seq rootPaths() {
-        return sequence(Collections.singletonList(root));
+        return sequence(Collections.singletonList(new Path(label())));
+    }
+
+    /**
+     * What EXPLAIN shows as the location: the files that are left by a query's conditions, of those of the table; after
+     * the query has run, the files that it read, which dynamic pruning may have made fewer.
+     */
+    public String label() {
+        long read = ScannedFiles.of(this, (QueryExecution) execution.get());
+        return table + ", " + (read < 0L ? String.valueOf(count()) : "scanned " + read) + " of " + total + " files";
+    }
+
+    private int count() {
+        int found = 0;
+        for (int i = 0; i < remaining.length; i++) {
+            found += remaining[i] ? 1 : 0;
+        }
+        return found;
     }
 
     /** The setting that makes Spark choose its row-based reader, which ignores field ids; null if there is none. */
@@ -178,6 +216,7 @@ public class PlannedFiles implements FileIndex {
             throw new IllegalStateException("the table's columns are found by field id, which Spark's Parquet reader "
                     + "does for vectors alone: set " + offending + " to true");
         }
+        execution = new WeakReference(ScannedFiles.execution());
         byte[] keep = keepMask(partitionFilters, dataFilters);
         PartitionFilter[] conditions = new PartitionFilter[partitionFilters.size()];
         for (int i = 0; i < conditions.length; i++) {
@@ -198,6 +237,22 @@ public class PlannedFiles implements FileIndex {
             start = stop;
         }
         return sequence(directories);
+    }
+
+    /** The parts of a condition that are over partition columns alone. */
+    private PartitionFilter[] ofPartitions(Expression condition) {
+        List found = new ArrayList();
+        List open = new ArrayList(Collections.singletonList(condition));
+        while (!open.isEmpty()) {
+            Expression part = (Expression) open.remove(open.size() - 1);
+            if (part instanceof And) {
+                open.add(((And) part).right());
+                open.add(((And) part).left());
+            } else if (partitionSchema.length() > 0 && isOfPartitions(part)) {
+                found.add(new PartitionFilter(part, partitionSchema));
+            }
+        }
+        return (PartitionFilter[]) found.toArray(new PartitionFilter[0]);
     }
 
     /** Whether the filter is over partition columns alone and can be evaluated here. */
@@ -222,6 +277,15 @@ public class PlannedFiles implements FileIndex {
             }
         }
         return files.get(found, count);
+    }
+
+    /** As {@link #matches}, and true where a filter cannot be evaluated: Spark evaluates it when it runs the query. */
+    private static boolean mayMatch(PartitionFilter[] filters, InternalRow row) {
+        try {
+            return matches(filters, row);
+        } catch (Exception e) {
+            return true;
+        }
     }
 
     private static boolean matches(PartitionFilter[] filters, InternalRow row) {

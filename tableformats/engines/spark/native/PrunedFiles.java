@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.List;
 
 import org.apache.spark.sql.ExperimentalMethods;
+import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.rules.Rule;
@@ -46,39 +47,43 @@ public class PrunedFiles extends Rule {
     }
 
     public TreeNode apply(TreeNode plan) {
-        return ((LogicalPlan) plan).transformUp(new AbstractPartialFunction() {
+        // With subqueries: Spark prunes dynamically only by a plan that is the same as one side of a join.
+        return ((LogicalPlan) plan).transformUpWithSubqueries(new AbstractPartialFunction() {
             public boolean isDefinedAt(Object node) {
-                return node instanceof Filter && PlannedFiles.of(((Filter) node).child()) != null;
+                return leaf(node) != null;
             }
 
             public Object applyOrElse(Object node, scala.Function1 otherwise) {
-                return isDefinedAt(node) ? narrowed((Filter) node) : otherwise.apply(node);
+                return isDefinedAt(node) ? narrowed((LogicalPlan) node) : otherwise.apply(node);
             }
         });
     }
 
-    private static LogicalPlan narrowed(Filter filter) {
+    /** The relation that a filter reads, or that the node is, if it is one of ours; null if there is nothing to do. */
+    public static LogicalRelation leaf(Object node) {
+        LogicalPlan leaf = node instanceof Filter ? ((Filter) node).child() : (LogicalPlan) node;
+        PlannedFiles files = PlannedFiles.of(leaf);
+        return files == null || leaf == node && files.isOfQuery() ? null : (LogicalRelation) leaf;
+    }
+
+    /** The node over files of its own; public, because Janino renames private methods. */
+    public static LogicalPlan narrowed(LogicalPlan node) {
         try {
-            LogicalRelation leaf = (LogicalRelation) filter.child();
+            LogicalRelation leaf = leaf(node);
+            Expression condition = leaf == node ? null : ((Filter) node).condition();
             PlannedFiles files = PlannedFiles.of(leaf);
-            PlannedFiles remaining = files.narrowed(PlannedFiles.named(filter.condition(), leaf));
-            if (remaining.equals(files)) {
-                return filter;
-            }
-            // Versions of Spark differ in the types and the number of the constructors' arguments, not in their order.
-            HadoopFsRelation relation = (HadoopFsRelation) leaf.relation();
-            Object copy = HadoopFsRelation.class.getConstructors()[0].newInstance(new Object[] {
-                remaining, relation.partitionSchema(), relation.dataSchema(), relation.bucketSpec(), relation.fileFormat(),
-                relation.options(), relation.sparkSession()});
+            PlannedFiles remaining = files.narrowed(condition == null ? null : PlannedFiles.named(condition, leaf));
+            Object copy = PlannedRelation.of(remaining, (HadoopFsRelation) leaf.relation());
+            // Versions of Spark differ in the types and the number of the constructor's arguments, not in their order.
             Object[] arguments = new Object[leaf.productArity()];
             for (int i = 0; i < arguments.length; i++) {
                 arguments[i] = i == 0 ? copy : leaf.productElement(i);
             }
             LogicalPlan child = (LogicalPlan) leaf.makeCopy(arguments);
-            return new Filter(filter.condition(), child);
+            return condition == null ? child : new Filter(condition, child);
         } catch (Throwable t) {
             LOG.debug("a filter was not planned ahead, every file is kept", t);
-            return filter;
+            return node;
         }
     }
 }

@@ -21,7 +21,7 @@ import org.apache.spark.sql.catalyst.expressions.NamedExpression$;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
-import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
+import org.apache.spark.sql.execution.datasources.FileFormat;
 import org.apache.spark.sql.execution.datasources.LogicalRelation$;
 import org.apache.spark.sql.internal.SessionState;
 import org.apache.spark.sql.types.DataType;
@@ -59,7 +59,7 @@ public class Relations {
     }
 
     /**
-     * A DataFrame of the files' rows. See {@link PlannedFiles#open} for label, values, planner, byId and nested.
+     * A DataFrame of the files' rows. See {@link PlannedFiles#open} for table, total, values, planner, byId and nested.
      *
      * @param values null if there are no partition columns
      * @param partitions Spark's JSON of the partition columns
@@ -70,17 +70,16 @@ public class Relations {
      * @param columns the columns of the DataFrame as JSON, a list of [stored name, name, whether it is a float]; null
      *     for all columns under their stored names
      */
-    public Object frame(String label, FileList files, List values, String partitions, String data, String reader,
+    public Object frame(String table, int total, FileList files, List values, String partitions, String data, String reader,
             String options, Function planner, boolean byId, boolean nested, Expression live, String columns)
             throws Exception {
         StructType partitionSchema = (StructType) DataType.fromJson(partitions);
         List rows = values == null ? Collections.nCopies(files.size(), InternalRow.empty()) : values;
-        PlannedFiles index = new PlannedFiles().open(label, files, rows, partitionSchema, planner, byId, nested);
+        PlannedFiles index = new PlannedFiles().open(table, total, files, rows, partitionSchema, planner, byId, nested);
         new PrunedFiles().install((ExperimentalMethods) of(session, "experimental"));
-        // Versions of Spark differ in the types of these arguments, not in their order.
-        HadoopFsRelation relation = (HadoopFsRelation) HadoopFsRelation.class.getConstructors()[0].newInstance(new Object[] {
-            index, partitionSchema, DataType.fromJson(data), Option.empty(), Class.forName(reader).newInstance(),
-            PythonUtils.toScalaMap((Map) JSON.readValue(options, Map.class)), session});
+        PlannedRelation relation = new PlannedRelation(index, partitionSchema, (StructType) DataType.fromJson(data),
+                (FileFormat) Class.forName(reader).newInstance(),
+                PythonUtils.toScalaMap((Map) JSON.readValue(options, Map.class)), session);
         LogicalPlan plan = LogicalRelation$.MODULE$.apply(relation, false);
         if (live != null) {
             plan = new Filter(live, plan);

@@ -42,7 +42,9 @@ _SOURCES = (
     "DeletedRows",
     "FileList",
     "LiveRows",
+    "ScannedFiles",
     "PlannedFiles",
+    "PlannedRelation",
     "CountedRows",
     "PrunedFiles",
     "Relations",
@@ -162,7 +164,8 @@ class Bridge(RelationReader):
             rows = self._rows(constants, self._data_type(relation.constant_schema))
         return self._frame(
             relations.frame(
-                relation.label,
+                relation.table,
+                relation.files_total,
                 self._files(relations, files),
                 rows,
                 json.dumps(relation.constant_schema),
@@ -281,11 +284,14 @@ class Bridge(RelationReader):
 
     def _compile(self, names: Sequence[str]) -> Any:
         loader = self._java("java.lang.Thread").currentThread().getContextClassLoader()
+        relation = self._java(f"{_SOURCES_OF_SPARK}.HadoopFsRelation")._java_lang_class
+        session = relation.getConstructors()[0].getParameterTypes()[6].getName()
         for name in names:
             source = resources.files(__package__).joinpath(f"{name}.java").read_text("utf-8")
             if self.version < (4, 0):
                 # Scala 2.12: Spark's own signatures say scala.collection.Seq.
                 source = source.replace("scala.collection.immutable.Seq;", "scala.collection.Seq;")
+            source = source.replace("org.apache.spark.sql.SparkSession;", f"{session};")
             compiler = self._java("org.codehaus.janino.SimpleCompiler")()
             compiler.setParentClassLoader(loader)
             compiler.cook(source)

@@ -13,6 +13,7 @@ import atexit
 import hashlib
 import json
 import os
+import re
 import shutil
 import stat
 import tempfile
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
 
 __all__ = ["StagedFiles", "staging_of"]
 
+_LABEL = 40
+"""The characters of a table's name and version that a directory's name has."""
 _KEY = f"{HIDDEN}file"
 _NUMBER = f"{HIDDEN}number"
 _BY_ID = "spark.sql.parquet.fieldId.read.enabled"
@@ -89,7 +92,7 @@ def _temporaries(process: int) -> list[str]:
 
 @cache
 def _written(process: int) -> dict[tuple[str, str], str]:
-    """The directories of the logs that this process wrote, by staging location and digest of the log."""
+    """The directories of the logs that this process wrote, by staging location, and label and digest of the log."""
     return {}
 
 
@@ -160,7 +163,7 @@ class StagedFiles(RelationReader):
         stored = relation.data or [nullable_field(ROW_INDEX, "long")]
         reader = self._spark.read.options(**READER_OPTIONS[relation.file_format]).option("recursiveFileLookup", "true")
         reader = reader.schema(self.spark_type(spark_struct(stored)))
-        directory = self._stage(files["path"], files["size"])
+        directory = self._stage(files["path"], files["size"], _label(relation))
         frame = reader.format(relation.file_format).load(directory)
         constants = relation.constant_columns
         if not constants.num_columns:
@@ -225,8 +228,8 @@ class StagedFiles(RelationReader):
 
     # ---- the log ------------------------------------------------------------------------------------------------
 
-    def _stage(self, paths: pa.ChunkedArray, sizes: pa.ChunkedArray) -> str:
-        """Write the log of the files, and return its directory as a Hadoop path."""
+    def _stage(self, paths: pa.ChunkedArray, sizes: pa.ChunkedArray, label: str) -> str:
+        """Write the log of the files, and return its directory, which EXPLAIN shows, as a Hadoop path."""
         lines = ["v1"]
         for number, (path, size) in enumerate(zip(paths.to_pylist(), sizes.to_pylist(), strict=True)):
             entry = {
@@ -241,10 +244,11 @@ class StagedFiles(RelationReader):
             lines.append(json.dumps(entry))
         data = "\n".join(lines).encode()
         # Nobody can guess the name, and so put another log there.
-        logs, key = _written(os.getpid()), (self._staging.root, hashlib.sha256(data).hexdigest())
+        digest = hashlib.sha256(data).hexdigest()
+        logs, key = _written(os.getpid()), (self._staging.root, f"{label} {digest}")
         if key in logs and (not self._staging.is_local or _is_private(logs[key])):
             return hadoop_path(logs[key])
-        directory = self._staging.join(f"tableformats-{uuid.uuid4().hex}")
+        directory = self._staging.join(f"tableformats-{label}-{uuid.uuid4().hex}")
         try:
             self._write(directory, data)
             logs[key] = directory
@@ -302,6 +306,12 @@ class StagedFiles(RelationReader):
         sent = sent.select([f["name"] for f in fields])
         frame = self._spark.createDataFrame(sent, self.spark_type(spark_struct(fields)))
         return frame.select(*columns)
+
+
+def _label(relation: Relation) -> str:
+    """The table and how many files of it are read, of characters that mean nothing in a path or a pattern of paths."""
+    table = re.sub(r"[^\w.]+", "-", relation.table, flags=re.ASCII)[-_LABEL:].strip("-")
+    return f"{table}-{relation.files.num_rows}-of-{relation.files_total}-files"
 
 
 def _check_names(paths: pa.ChunkedArray) -> None:
