@@ -8,7 +8,7 @@ from dataclasses import replace
 from ..errors import CommitConflictError
 from ..plugin.writing.table_change import CommittedChange, TableChange
 from ..plugin.writing.transaction import Commit, FormatTransaction
-from .commit_loop import CommitOptions, FindConflict, commit_change, commit_of
+from .commit_loop import CommitOptions, FindConflict, commit_change, commit_of, errors_say_nothing_done
 from .conflicts import ConflictFinder
 
 __all__ = [
@@ -43,7 +43,9 @@ def commit(transaction: FormatTransaction, change: TableChange, options: CommitO
     """
     if not change:
         return nothing_to_commit(transaction, change, metrics)
-    committed, attempts = commit_change(transaction, change, options, conflict_finder(transaction, change))
+    with errors_say_nothing_done():
+        finder = conflict_finder(transaction, change)
+    committed, attempts = commit_change(transaction, change, options, finder)
     return commit_of(transaction, committed, attempts, **metrics)
 
 

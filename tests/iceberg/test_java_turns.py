@@ -301,7 +301,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
         return {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}[str(value)]
     if isinstance(value, dt.datetime):
-        return (value - EPOCH) // dt.timedelta(microseconds=1)
+        return (value.replace(tzinfo=value.tzinfo or dt.timezone.utc) - EPOCH) // dt.timedelta(microseconds=1)
     if isinstance(value, dt.date):
         return (value - EPOCH.date()).days
     if isinstance(value, Decimal):

@@ -270,6 +270,7 @@ def test_unknown_fields_survive(tmp_path: Path) -> None:
         ({"write.metadata.metrics.default": "most"}, "write.metadata.metrics.default"),
         ({"commit.manifest.target-size-bytes": "-1"}, "commit.manifest.target-size-bytes"),
         ({"write.metadata.compression-codec": "zip"}, "write.metadata.compression-codec"),
+        ({"write.merge.isolation-level": "chaos"}, "write.merge.isolation-level"),
     ],
 )
 def test_unknown_properties_are_refused(tmp_path: Path, properties: dict[str, str], field: str) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tableformats.plugin import ConflictCheck, TableChange
+from tableformats.plugin import ConflictCheck, TableChange, UnsupportedFeatureError
 
 __all__ = ["LEVELS", "checks_of"]
 
@@ -22,19 +22,26 @@ LEVELS: Mapping[str, frozenset[ConflictCheck]] = {
 }
 """The checks of each level. A change that keeps all rows as they are (a rewrite) needs no more than the last one."""
 _DEFAULT = "WriteSerializable"
+_PROPERTY = "delta.isolationLevel"
 
 
 def checks_of(change: TableChange, properties: Mapping[str, str]) -> frozenset[ConflictCheck]:
-    """The checks for a change to a table with these properties. Raises ValueError for an unknown level."""
+    """The checks for a change to a table with these properties.
+
+    Raises ValueError where the change asks for an unknown level, and UnsupportedFeatureError where the property does.
+    """
     found = LEVELS[level_of(change, properties)]
     # Features that a winner added are honoured or refused after it; two writers must not both change the protocol.
     return found if change.metadata is None else found | {ConflictCheck.PROTOCOL}
 
 
 def level_of(change: TableChange, properties: Mapping[str, str]) -> str:
-    """The isolation level of a change. Raises ValueError for an unknown one."""
-    asked = change.isolation or properties.get("delta.isolationLevel") or _DEFAULT
+    """The isolation level of a change. Raises as :func:`checks_of`."""
+    asked = change.isolation or properties.get(_PROPERTY) or _DEFAULT
     known = {name.lower(): name for name in LEVELS} | {"snapshot": "SnapshotIsolation"}
     if asked.lower() not in known:
-        raise ValueError(f"isolation is one of {', '.join(LEVELS)}, not {asked!r}")
+        message = f"isolation is one of {', '.join(LEVELS)}, not {asked[:50]!r}"
+        if change.isolation:
+            raise ValueError(message)
+        raise UnsupportedFeatureError(message, field=_PROPERTY, hint="Correct the property")
     return "SnapshotIsolation" if not change.data_change else known[asked.lower()]

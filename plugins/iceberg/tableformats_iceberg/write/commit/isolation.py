@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tableformats.plugin import ConflictCheck, TableChange
+from tableformats.plugin import ConflictCheck, TableChange, UnsupportedFeatureError
 
 __all__ = ["LEVELS", "checks_of"]
 
@@ -25,12 +25,17 @@ _DEFAULT = "serializable"
 
 
 def checks_of(change: TableChange, properties: Mapping[str, str]) -> frozenset[ConflictCheck]:
-    """The checks for a change to a table with these properties. Raises ValueError for an unknown level."""
-    asked = change.isolation
-    if asked is None:
-        asked = properties.get(_PROPERTIES.get(change.operation, _DEFAULT_PROPERTY), _DEFAULT)
+    """The checks for a change to a table with these properties.
+
+    Raises ValueError where the change asks for an unknown level, and UnsupportedFeatureError where a property does.
+    """
+    name = _PROPERTIES.get(change.operation, _DEFAULT_PROPERTY)
+    asked = change.isolation or properties.get(name, _DEFAULT)
     if asked.lower() not in LEVELS:
-        raise ValueError(f"isolation is one of {', '.join(LEVELS)}, not {asked!r}")
+        message = f"isolation is one of {', '.join(LEVELS)}, not {asked[:50]!r}"
+        if change.isolation:
+            raise ValueError(message)
+        raise UnsupportedFeatureError(message, field=name, hint="Correct the property")
     if change.is_blind_append:
         return frozenset()
     return LEVELS["snapshot" if not change.data_change else asked.lower()]

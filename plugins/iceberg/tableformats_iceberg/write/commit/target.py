@@ -64,10 +64,12 @@ def target_of(metadata: TableMetadata, value: Mapping[str, Any], root: str) -> W
     order = sort_order_of(value, schema)
     codec = properties.get(COMPRESSION, "zstd").lower()
     if codec not in _CODECS:
-        raise UnsupportedFeatureError(f"the codec {codec[:50]!r} is not written", field=COMPRESSION)
+        hint = f"Nothing was written; one of {', '.join(_CODECS)}"
+        raise UnsupportedFeatureError(f"the codec {codec[:50]!r} is not written", field=COMPRESSION, hint=hint)
     distribution = properties.get(DISTRIBUTION, "hash").lower()
     if distribution not in DISTRIBUTIONS:
-        raise UnsupportedFeatureError(f"there is no distribution {distribution[:50]!r}", field=DISTRIBUTION)
+        hint = f"Nothing was written; one of {', '.join(DISTRIBUTIONS)}"
+        raise UnsupportedFeatureError(f"there is no distribution {distribution[:50]!r}", field=DISTRIBUTION, hint=hint)
     modes = metrics_modes(schema, properties, {column.source_id for column in order})
     return WriteTarget(
         schema,

@@ -91,7 +91,7 @@ def _number(properties: Mapping[str, str]) -> int:
     if text is None:
         return _INFERRED_COLUMNS
     if not re.fullmatch(r"-?\d{1,9}", text):
-        raise UnsupportedFeatureError(f"{text[:50]!r} is no number", field=_INFERRED)
+        raise UnsupportedFeatureError(f"{text[:50]!r} is no number", field=_INFERRED, hint="Correct the property")
     return int(text) if int(text) >= 0 else _INFERRED_COLUMNS
 
 
