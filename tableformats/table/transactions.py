@@ -85,7 +85,8 @@ class Transaction:
         self._condition: ex.Expression | None = None
         self._removal: Removal | None = None
         self._is_done = already_committed(transaction, self._change.application)
-        transaction.conflict_checks(self._change)
+        if isolation is not None:  # a level of the table's properties is met by the commit, which may correct it
+            transaction.conflict_checks(self._change)
 
     def __repr__(self) -> str:
         done = f"commit={self.commit!r}" if self.commit is not None else f"verbs={self._verbs}"

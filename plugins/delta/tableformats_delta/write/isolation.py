@@ -43,5 +43,7 @@ def level_of(change: TableChange, properties: Mapping[str, str]) -> str:
         message = f"isolation is one of {', '.join(LEVELS)}, not {asked[:50]!r}"
         if change.isolation:
             raise ValueError(message)
+        if change.metadata is not None:  # which may correct the property
+            return "Serializable"
         raise UnsupportedFeatureError(message, field=_PROPERTY, hint="Correct the property")
     return "SnapshotIsolation" if not change.data_change else known[asked.lower()]

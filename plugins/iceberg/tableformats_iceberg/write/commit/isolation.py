@@ -27,7 +27,8 @@ _DEFAULT = "serializable"
 def checks_of(change: TableChange, properties: Mapping[str, str]) -> frozenset[ConflictCheck]:
     """The checks for a change to a table with these properties.
 
-    Raises ValueError where the change asks for an unknown level, and UnsupportedFeatureError where a property does.
+    Raises ValueError where the change asks for an unknown level, and UnsupportedFeatureError where a property does. A
+    change of the metadata may correct the property.
     """
     name = _PROPERTIES.get(change.operation, _DEFAULT_PROPERTY)
     asked = change.isolation or properties.get(name, _DEFAULT)
@@ -35,6 +36,8 @@ def checks_of(change: TableChange, properties: Mapping[str, str]) -> frozenset[C
         message = f"isolation is one of {', '.join(LEVELS)}, not {asked[:50]!r}"
         if change.isolation:
             raise ValueError(message)
+        if change.metadata is not None:
+            return LEVELS[_DEFAULT]
         raise UnsupportedFeatureError(message, field=name, hint="Correct the property")
     if change.is_blind_append:
         return frozenset()
