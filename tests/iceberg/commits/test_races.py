@@ -212,7 +212,7 @@ def test_an_isolation_level_that_nobody_knows_leaves_nothing(tmp_path: Path) -> 
     folder, table = begun(tmp_path)
     table.alter.set_properties({"write.delete.isolation-level": "chaos"})
     files = set((folder / "data").rglob("*.parquet"))
-    with pytest.raises(tf.UnsupportedFeatureError, match="serializable, snapshot.*Nothing was committed") as caught:
+    with pytest.raises(tf.UnsupportedFeatureError, match=r"serializable, snapshot.*Nothing was committed") as caught:
         table.delete("id = 1")
     assert (caught.value.field, caught.value.committed) == ("write.delete.isolation-level", False)
     assert set((folder / "data").rglob("*.parquet")) == files
