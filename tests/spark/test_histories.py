@@ -1,7 +1,7 @@
 """Spark's writers and a stream beside processes that write without Spark: their history is explained by one order.
 
-``TF_SPARK_HISTORIES`` is the number of operations of each of Spark's writers. Without it nothing runs: with one operation
-the test takes more than ten seconds.
+``TF_SPARK_HISTORIES`` is the number of operations of each of Spark's writers. Without it nothing runs: with one
+operation the test takes more than ten seconds.
 """
 
 from __future__ import annotations
