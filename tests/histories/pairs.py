@@ -95,8 +95,8 @@ TABLES = {
         "serializable",
     ): """
          A0 A1 D0 R0 D1 O  W0 Y0 M  T  P
-      A0 .  .  .  .  .  .  .  .  .  .  X
-      A1 .  .  .  .  .  .  .  .  .  .  X
+      A0 .  .  .  .  .  .  .  .  .  .  .
+      A1 .  .  .  .  .  .  .  .  .  .  .
       D0 X  .  X  X  .  X  X  X  .  X  X
       R0 X  .  X  X  .  X  X  X  .  X  X
       D1 .  X  .  .  X  X  .  .  .  .  X
@@ -112,8 +112,8 @@ TABLES = {
         "snapshot",
     ): """
          A0 A1 D0 R0 D1 O  W0 Y0 M  T  P
-      A0 .  .  .  .  .  .  .  .  .  .  X
-      A1 .  .  .  .  .  .  .  .  .  .  X
+      A0 .  .  .  .  .  .  .  .  .  .  .
+      A1 .  .  .  .  .  .  .  .  .  .  .
       D0 .  .  X  X  .  X  X  X  .  .  X
       R0 .  .  X  X  .  X  X  X  .  .  X
       D1 .  .  .  .  X  X  .  .  .  .  X
