@@ -97,7 +97,9 @@ def verify_stats(
                 echo(f"{count_text(len(found) - len(records))} more")
             echo()
         echo(printable(f"Version {found.version}, {found.summary()}"))
-        echo(f"{count_text(len(found.wrong_files))} files have wrong statistics or cannot be read")
+        wrong = len(found.wrong_files)
+        have = "file has" if wrong == 1 else "files have"
+        echo(f"{count_text(wrong)} {have} wrong statistics or cannot be read")
         if found.not_compared:
             listed = ", ".join(f"{name} in {count_text(n)}" for name, n in found.not_compared.items())
             echo(printable(f"Footers do not say enough of {listed} files; --deep compares these with the rows"))

@@ -204,6 +204,9 @@ class Table(Portable, WriteVerbs, UpkeepVerbs, SnapshotChecks):
     def history(self, limit: int | None = None) -> pa.Table:
         """Versions, newest first: ``version``, ``timestamp``, ``operation``, then what the format adds.
 
+        >>> tf.open_table("events").history(limit=1)["version"].to_pylist()
+        [2]
+
         Raises
         ------
         ValueError : ``limit`` is no number of versions
@@ -272,6 +275,9 @@ class Table(Portable, WriteVerbs, UpkeepVerbs, SnapshotChecks):
         versions are snapshots (Iceberg), the range is the lineage of the ending one back to the starting one, and
         snapshots that only rewrote files (``replace``) give nothing.
 
+        >>> tf.open_table("events").changes(2).to_arrow()["_change_type"].to_pylist()
+        ['insert', 'insert', 'insert']
+
         Parameters
         ----------
         starting_version, ending_version : both included; None is the current version. Iceberg: ids, or names of refs
@@ -334,6 +340,9 @@ class Table(Portable, WriteVerbs, UpkeepVerbs, SnapshotChecks):
         """The versions behind ``version`` (None: all that there are) up to the current one, oldest first; of Iceberg
         tables the snapshots of its lineage.
 
+        >>> tf.open_table("events").versions_after(0)
+        [1, 2]
+
         Raises
         ------
         SnapshotNotFoundError : the current version did not come from ``version``, or what lies between is gone
@@ -345,6 +354,9 @@ class Table(Portable, WriteVerbs, UpkeepVerbs, SnapshotChecks):
 
         :meth:`snapshot` and the other methods then see it. Delta tables, whose log says what is newest, see it without
         this. An Iceberg table that was opened at a metadata file stays at that file.
+
+        >>> tf.open_table("orders").refresh().scan().count()
+        6
 
         Raises
         ------
@@ -388,6 +400,11 @@ class Table(Portable, WriteVerbs, UpkeepVerbs, SnapshotChecks):
     ) -> Transaction:
         """Several verbs, one commit: ``with table.transaction() as txn: txn.delete(...); txn.append(...)``.
 
+        >>> with tf.open_table("events").transaction() as txn:
+        ...     _ = txn.delete("day = 1"), txn.append(pa.table({"id": [7], "day": [1]}))
+        >>> tf.open_table("events").scan("day = 1").to_arrow()["id"].to_pylist()
+        [7]
+
         Parameters
         ----------
         isolation : what of other writers is a conflict: ``"serializable"``, or a weaker level that the format has.
@@ -427,7 +444,11 @@ class Table(Portable, WriteVerbs, UpkeepVerbs, SnapshotChecks):
 
     @property
     def inspect(self) -> Inspector:
-        """Metadata tables: ``table.inspect.files()``, ``.snapshots()``, ``.manifests()``, ..."""
+        """Metadata tables: ``table.inspect.files()``, ``.snapshots()``, ``.manifests()``, ...
+
+        >>> tf.open_table("orders").inspect.snapshots().num_rows
+        2
+        """
         from ..inspect.tables import Inspector
 
         return Inspector(self)

@@ -30,8 +30,7 @@ WITHOUT = {
     *("format", "location", "version", "timestamp", "schema", "partition_fields", "properties", "residual"),
     *("starting_version", "ending_version", "snapshot", "limit"),
     # Shown by the examples of the class and of the package.
-    *("changes", "history", "incremental_append_scan", "inspect", "plan_files", "refresh", "scan", "transaction"),
-    *("update", "versions_after"),
+    *("incremental_append_scan", "scan", "update"),
     # What planning and engines use of them.
     *("all_rows", "counts", "detached", "has_schema_of_version", "metadata_columns", "narrowed", "of", "path_chunks"),
     *("paths", "project", "reader", "reattached", "record_counts", "showing", "take", "updated"),
