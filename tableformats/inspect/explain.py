@@ -33,7 +33,7 @@ def explain(plan: FilePlan, attribution: Attribution | None = None) -> str:
     """
     sections = [
         _heading(plan),
-        ["Metadata", *_aligned(_metadata(plan.report))],
+        ["Metadata", *_aligned([*_metadata(plan.report), *_requests(plan.report, plan.snapshot.storage.is_local)])],
         ["Files", *_aligned(_files(plan.report))],
         ["Parts of the filter", *part_lines(attribution)] if attribution is not None and attribution.parts else [],
         ["Data", *_aligned(_data(plan))],
@@ -73,11 +73,18 @@ def _metadata(report: ScanReport) -> list[_Row]:
         rows.append(_part("- skipped", report.delete_manifests_skipped, report.delete_manifests_total))
     rows.append(("metadata files read", count_text(report.metadata_files_read), ""))
     rows.append(("metadata bytes read", bytes_text(report.metadata_bytes_read), ""))
-    if report.requests:
-        rows.append(("requests to the store", count_text(report.requests), ""))
-        rows.append(("- one after the other", count_text(report.longest_chain), ""))
-        rows.append(("- bytes", bytes_text(report.request_bytes), ""))
     return rows
+
+
+def _requests(report: ScanReport, is_local: bool) -> list[_Row]:
+    """The requests that the plan itself sent. Those before it, for the version and its log, are not among them."""
+    if is_local:
+        return []
+    rows = [("requests to the store", count_text(report.requests), "")]
+    if not report.requests:
+        return [*rows, ("- all was read at the opening", "", "")]
+    rows.append(("- one after the other", count_text(report.longest_chain), ""))
+    return [*rows, ("- bytes", bytes_text(report.request_bytes), "")]
 
 
 def _files(report: ScanReport) -> list[_Row]:

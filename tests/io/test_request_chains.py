@@ -84,6 +84,7 @@ def test_a_checkpoint_and_the_commits_after_it(stub: S3Stub, tmp_path: Path) -> 
     read = names(stub)
     assert len(read) == len(set(read)), "each object is read once"
     assert plan.report.requests == 0 and plan.report.longest_chain == 0  # the snapshot has read everything
+    assert "- all was read at the opening" in plan.explain()
 
 
 @pytest.mark.thread_unsafe
