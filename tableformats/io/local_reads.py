@@ -48,7 +48,7 @@ def missing_hint(path: str) -> str:
     except OSError:
         while above and not os.path.isdir(above):
             above = above.rpartition("/")[0]
-        return f"Check the path: of it, {above or '/'} is there"
+        return f"Check the path: {above or '/'} is there, the rest of it is not"
     import difflib
 
     near = difflib.get_close_matches(name, names, n=3)
