@@ -43,7 +43,8 @@ def test_a_missing_path(tmp_path: Path, format: str | None) -> None:
 
 def test_a_misspelt_path_names_near_ones(tmp_path: Path) -> None:
     (tmp_path / "events").mkdir()
-    for name, hint in (("evnts", "Near names: events"), ("other", "Check the path"), ("a/b/c", f"{tmp_path} is there")):
+    there = f"{tmp_path} is there, the rest of it is not"
+    for name, hint in (("evnts", "Near names: events"), ("other", "Check the path"), ("a/b/c", there)):
         with pytest.raises(tf.TableNotFoundError) as caught:
             tf.open_table(tmp_path / name)
         assert caught.value.hint and caught.value.hint.endswith(hint)
