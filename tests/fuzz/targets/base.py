@@ -113,6 +113,9 @@ class Memory(Storage):
     def is_file(self, path: str) -> bool:
         return path in self.files
 
+    def stamp_of(self, path: str) -> tuple[int, int]:
+        return (len(self.files[path]), 0) if path in self.files else super().stamp_of(path)
+
     def is_dir(self, path: str) -> bool:
         return any(name.startswith(path + "/") for name in self.files)
 

@@ -6,7 +6,6 @@ Planning decodes statistics on demand only, and never decodes removes. Source: D
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -269,9 +268,9 @@ class CheckpointFile:
 
     def _open_local(self) -> pa.NativeFile:
         """The same file at each opening. Raises CorruptMetadataError where it was replaced."""
-        before = self._stamp or _stamp_of(self.path)
+        before = self._stamp or self.storage.stamp_of(self.path)
         source = self.storage.open_immutable(self.path, self.size, self.mtime_ms, self.whole)
-        if (after := _stamp_of(self.path)) != before:
+        if (after := self.storage.stamp_of(self.path)) != before:
             source.close()
             if self._stamp is None:
                 return self._open_local()
@@ -327,12 +326,6 @@ class CheckpointFile:
                 size = min(self._read_footer()[0].serialized_size + 8, source.size())
                 self._sound = has_sound_chunks(bytes(source.read_at(size, source.size() - size)))
         return self._sound
-
-
-def _stamp_of(path: str) -> tuple[int, int]:
-    """The size and the modification time in nanoseconds. Another file hardly ever has both."""
-    found = os.stat(path)
-    return found.st_size, found.st_mtime_ns
 
 
 def expand(storage: Storage, checkpoint: Checkpoint, cache: MetadataCache) -> list[CheckpointFile]:
