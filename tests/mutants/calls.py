@@ -1,16 +1,18 @@
 """A plugin of pytest that writes down which functions of the product each test calls: ``-p tests.mutants.calls``.
 
-``TABLEFORMATS_CALLS`` names the file: JSON, {test: [seconds, [[file, first line of the function], ...]]}.
+``TABLEFORMATS_CALLS`` names the file: JSON, {test: [seconds, [[file, qualified name of the function], ...]]}.
 """
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import sys
 import threading
 import time
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
@@ -45,4 +47,32 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 
 def pytest_sessionfinish() -> None:
     if name := os.environ.get("TABLEFORMATS_CALLS"):
-        Path(name).write_text(json.dumps(_found))
+        named = {test: (seconds, named_functions(calls)) for test, (seconds, calls) in _found.items()}
+        Path(name).write_text(json.dumps(named))
+
+
+def named_functions(calls: list[tuple[str, int]]) -> list[tuple[str, str]]:
+    """(file, qualified name) of the functions among (file, first line); lambdas and comprehensions are left out."""
+    return [(file, found) for file, line in calls if (found := _functions_in(file).get(line))]
+
+
+@cache
+def _functions_in(file: str) -> dict[int, str]:
+    return functions_of((ROOT / file).read_text())
+
+
+def functions_of(text: str) -> dict[int, str]:
+    """{first line, decorators included: qualified name} of the functions of a source."""
+    found: dict[int, str] = {}
+
+    def walk(node: ast.AST, names: tuple[str, ...]) -> None:
+        for child in ast.iter_child_nodes(node):
+            inner = names
+            if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+                inner = (*names, child.name)
+                if not isinstance(child, ast.ClassDef):
+                    found[min([child.lineno, *(d.lineno for d in child.decorator_list)])] = ".".join(inner)
+            walk(child, inner)
+
+    walk(ast.parse(text), ())
+    return found

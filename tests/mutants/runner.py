@@ -66,6 +66,12 @@ class Copy:
             return "killed", found.group(1)
         return "broken", done.stdout[-500:]
 
+    def collected(self, tests: Sequence[str]) -> set[str]:
+        """The ids of the tests in these folders."""
+        command = [sys.executable, "-m", "pytest", "-q", "--collect-only", "-p", "no:cacheprovider", *tests]
+        done = self._run(command)
+        return {line for line in done.stdout.splitlines() if "::" in line} if done is not None else set()
+
     @contextmanager
     def mutated(self, mutant: Mutant) -> Iterator[str]:
         """The tree with the mutant in it; gives what went wrong in building it."""

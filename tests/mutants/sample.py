@@ -2,11 +2,13 @@
 
 A mutant changes one place of a Python function of the product: a comparison, a condition, an operator, a number, a
 constant. The sample is drawn with ``--seed`` (the date by default), from functions that one of ``--tests`` calls at
-least. Each mutant meets the tests that call its function, quick ones first, and then all tests of its area, because not
-every call is seen: what an import, a thread or another process calls, or a cached answer. The score is the share of
-mutants that a test refuses. A mutant that nobody can notice (:data:`EQUIVALENT` says why) is left out of it.
+least. Each mutant meets the tests that call its function, of each file the quickest first, and then all tests of its
+area, because not every call is seen: what an import, a thread or another process calls, or a cached answer. The score
+is the share of mutants that a test refuses. A mutant that nobody can notice (:data:`EQUIVALENT` says why) is left out
+of it.
 
 ``--calls FILE`` keeps which test calls what. A folder of ``--tests`` that is not in the file is run and added to it.
+Functions have their names there, so the file stays of use while the code changes. A test that is no more is not asked.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ import json
 import random
 import subprocess
 import sys
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,16 +61,16 @@ _AREAS = {"engines": "arrow", "_core": "core"}
 _TEXTS = (ast.Raise, ast.JoinedStr, ast.Assert, ast.arguments, ast.AnnAssign)
 _SHOWN = {"__repr__", "_repr_html_", "__str__", "__dir__"}
 
-Calls = dict[str, tuple[float, Sequence[tuple[str, int]]]]
+Calls = dict[str, tuple[float, Sequence[Sequence[str]]]]
+"""{test: (seconds, functions), and a function is (file, qualified name)}."""
 
 
 @dataclass(frozen=True)
 class Change:
-    """``before`` at these offsets of a file becomes ``after``; ``function`` begins at ``line``."""
+    """``before`` at these offsets of a file becomes ``after``."""
 
     file: str
     function: str
-    line: int
     start: int
     end: int
     before: str
@@ -92,22 +95,21 @@ def changes_of(file: str, text: str) -> Iterator[Change]:
             starts[node.end_lineno - 1] + node.end_col_offset,  # type: ignore[attr-defined]
         )
 
-    def walk(node: ast.AST, names: tuple[str, ...], line: int) -> Iterator[Change]:
+    def walk(node: ast.AST, names: tuple[str, ...], own: bool) -> Iterator[Change]:
         for child in ast.iter_child_nodes(node):
-            inner, own = names, line
+            inner, within = names, own
             if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
                 inner = (*names, child.name)
-                if not isinstance(child, ast.ClassDef):
-                    own = min([child.lineno, *(d.lineno for d in child.decorator_list)])
+                within = own or not isinstance(child, ast.ClassDef)
             if isinstance(child, _TEXTS) or _SHOWN & {*inner}:
                 continue  # texts and declarations
-            if own:
+            if within:
                 for after in replacements(child):
                     start, end = place(child)
-                    yield Change(file, ".".join(inner), own, start, end, data[start:end].decode(), after)
-            yield from walk(child, inner, own)
+                    yield Change(file, ".".join(inner), start, end, data[start:end].decode(), after)
+            yield from walk(child, inner, within)
 
-    yield from walk(ast.parse(text), (), 0)
+    yield from walk(ast.parse(text), (), False)
 
 
 def replacements(node: ast.AST) -> Iterator[str]:
@@ -132,21 +134,21 @@ def replacements(node: ast.AST) -> Iterator[str]:
 
 def sampled(calls: Calls, count: int, seed: int) -> list[Change]:
     """``count`` changes, drawn from all of the functions that a test calls."""
-    called = {(file, line) for _, functions in calls.values() for file, line in functions}
+    called = {(file, name) for _, functions in calls.values() for file, name in functions}
     found: list[Change] = []
-    for file in sorted({file for file, _ in called}):
-        found += [c for c in changes_of(file, (ROOT / file).read_text()) if (file, c.line) in called]
+    for file in sorted({file for file, _ in called if (ROOT / file).exists()}):
+        found += [c for c in changes_of(file, (ROOT / file).read_text()) if (file, c.function) in called]
     return random.Random(seed).sample(found, min(count, len(found)))
 
 
 def tests_of(change: Change, calls: Calls) -> list[str]:
-    """The tests that call the function, quick ones first."""
-    found = [
-        (seconds, test)
-        for test, (seconds, functions) in calls.items()
-        if seconds <= SECONDS and [change.file, change.line] in functions
-    ]
-    return [test for _, test in sorted(found)]
+    """The tests that call the function: the quickest of each file, then the second ones, and so on."""
+    found: dict[str, list[tuple[float, str]]] = defaultdict(list)
+    for test, (seconds, functions) in calls.items():
+        if seconds <= SECONDS and [change.file, change.function] in functions:
+            found[test.partition("::")[0]].append((seconds, test))
+    ranks = [(rank, *one) for tests in found.values() for rank, one in enumerate(sorted(tests))]
+    return [test for _, _, test in sorted(ranks)]
 
 
 def area_of(file: str, root: Path = ROOT) -> list[str]:
@@ -202,6 +204,8 @@ def main() -> None:
                 calls.update(recorded(copy, [folder]))
                 if given.calls is not None:
                     given.calls.write_text(json.dumps(calls))
+        present = copy.collected(given.tests)
+        calls = {test: found for test, found in calls.items() if test in present}
         if not calls:
             raise SystemExit(f"no test ran: {' '.join(given.tests)}")
         for change in sampled(calls, given.count, given.seed):
