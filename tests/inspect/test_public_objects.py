@@ -18,7 +18,7 @@ import pytest
 
 import tableformats as tf
 from tableformats.display import ShownList
-from tableformats.habits import HABITS
+from tableformats.habits import HABITS, NOT_HERE
 from tests.inspect.test_display import HOSTILE, Balanced
 
 MOST = 420
@@ -199,6 +199,24 @@ def test_a_habit_is_told_what_it_is_called_here(name: str) -> None:
     with pytest.raises(AttributeError) as caught:
         getattr(table, name)
     assert str(caught.value) == f"Table has no attribute {name!r}: use {HABITS['Table'][name]}"
+
+
+def test_a_habit_that_has_no_name_here_says_so() -> None:
+    for name, why in NOT_HERE["Table"].items():
+        with pytest.raises(AttributeError) as caught:
+            getattr(object.__new__(tf.Table), name)
+        assert str(caught.value) == f"Table has no attribute {name!r}: {why}"
+        assert name not in HABITS["Table"] and name not in dir(tf.Table)
+
+
+def test_names_that_others_have_are_answered() -> None:
+    """Every public method of deltalake's and PyIceberg's tables is ours, or is answered."""
+    deltalake, pyiceberg = pytest.importorskip("deltalake"), pytest.importorskip("pyiceberg.table")
+    answered = {*dir(tf.Table), *HABITS["Table"], *NOT_HERE["Table"]}
+    theirs = {*dir(deltalake.DeltaTable), *dir(pyiceberg.Table)}
+    rare = {"create", "create_write_transaction", "last_partition_id", "location_provider", "to_bodo"}
+    rare |= {"update_statistics", "metadata_location", "catalog", "io", "config", "identifier"}
+    assert {name for name in theirs - answered - rare if not name.startswith("_")} == set()
 
 
 def test_habits_name_what_there_is() -> None:
