@@ -11,12 +11,13 @@ from collections.abc import Iterator, Sequence
 
 from ..display import shortened
 
-__all__ = ["table_lines", "width_of"]
+__all__ = ["folded", "table_lines", "width_of"]
 
 _GAP = "  "
 _LEAST_PATH = 24
 _LEAST_TEXT = 10
 _WORDS = re.compile(r"\S+\s*")
+_ALIGNMENT = re.compile(r"(?<=\S)  +")
 
 
 def width_of(text: str) -> int:
@@ -24,6 +25,25 @@ def width_of(text: str) -> int:
     if text.isascii():
         return len(text)
     return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+
+
+def folded(text: str, width: int | None) -> str:
+    """``text`` whose lines take at most ``width`` columns of a terminal (None: any number).
+
+    Of a line that is too wide the spaces that align it go first; then it is broken behind words, and what follows is
+    indented as its beginning. A word that is too wide itself, such as a path, stays whole, so that it can be copied.
+    """
+    if width is None:
+        return text
+    lines: list[str] = []
+    for line in text.split("\n"):
+        if width_of(line) <= width:
+            lines.append(line)
+            continue
+        words = _ALIGNMENT.sub("  ", line.lstrip(" "))
+        indent = " " * min(len(line) - len(line.lstrip(" ")), width // 3)
+        lines += [indent + part for part in _wrapped(words, max(width - len(indent), 1), cuts=False)]
+    return "\n".join(lines)
 
 
 def table_lines(
@@ -131,8 +151,8 @@ def _shortened(text: str, width: int) -> str:
     return found
 
 
-def _wrapped(text: str, width: int) -> list[str]:
-    """The lines of ``text``, broken behind words where that is possible."""
+def _wrapped(text: str, width: int, cuts: bool = True) -> list[str]:
+    """The lines of ``text``, broken behind words where that is possible; ``cuts``: else within them."""
     lines, line = [], ""
     for word in _WORDS.findall(text) or [""]:
         if width_of((line + word).rstrip()) <= width:
@@ -140,7 +160,7 @@ def _wrapped(text: str, width: int) -> list[str]:
             continue
         if line:
             lines.append(line.rstrip())
-        *whole, line = _cut(word, width)
+        *whole, line = _cut(word, width) if cuts else [word]
         lines += whole
     return [*lines, line.rstrip()]
 

@@ -24,7 +24,7 @@ import click
 from ..errors import TableFormatsError
 from ..inspect.text import location_text, printable
 from ..schema.datetimes import format_date, format_timestamp
-from .layout import table_lines
+from .layout import folded, table_lines
 from .progress import stop_waiting
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ __all__ = [
     "uncollected",
     "value_text",
     "values_of",
+    "write",
 ]
 
 SCHEMA_VERSION = 1
@@ -101,13 +102,23 @@ def print_json(name: str, value: Mapping[str, Any]) -> None:
 
     ``name`` is that of its schema, a file of ``tableformats/cli/schemas``; the document begins with it.
     """
-    echo(_json_text({"output_schema": f"{name}/{SCHEMA_VERSION}", **value}, indent=2))
+    write(_json_text({"output_schema": f"{name}/{SCHEMA_VERSION}", **value}, indent=2))
 
 
 def echo(text: object = "") -> None:
-    """Write a line on standard output, and end the signs that something takes its time."""
+    """Write lines for people on standard output, folded where a terminal is narrower than they are."""
+    write(folded(str(text), _terminal_width()))
+
+
+def write(text: str) -> None:
+    """Write lines on standard output as they are, and end the signs that something takes its time."""
     stop_waiting()
     click.echo(text)
+
+
+def _terminal_width() -> int | None:
+    """The columns of the terminal that standard output is; None: it is none."""
+    return max(shutil.get_terminal_size().columns, 1) if sys.stdout.isatty() else None
 
 
 def _json_text(value: Any, indent: int | None = None) -> str:
@@ -219,7 +230,7 @@ def print_table(
         A location. At a terminal ``paths`` below it are shown without it, and a last line says so. Else they are whole.
     """
     texts = [[value_text(value) for value in row] for row in rows]
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    width = _terminal_width()
     root = None
     if width is not None and below is not None:
         root = printable(below).rstrip("/") + "/"
@@ -234,10 +245,10 @@ def print_table(
     lines = list(table_lines(names, texts, width=width, numeric=numeric, paths=paths))
     if width is not None and lines:
         lines[0] = click.style(lines[0], bold=True)
-    if root is not None:
-        lines.append(f"Paths are below {location_text(root)}")
     if lines:
-        echo("\n".join(lines))
+        write("\n".join(lines))
+    if root is not None:
+        echo(f"Paths are below {location_text(root)}")
 
 
 def print_records(form: str, records: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> None:
@@ -260,7 +271,7 @@ def print_records(form: str, records: Sequence[Mapping[str, Any]], columns: Sequ
             *("\t".join(value_text(record[name]) for name in columns) for record in records),
         ]
     if lines:
-        echo("\n".join(lines))
+        write("\n".join(lines))
 
 
 def is_number(kind: pa.DataType) -> bool:

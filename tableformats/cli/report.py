@@ -11,7 +11,7 @@ import click
 from ..inspect.text import bytes_text, printable
 from .commands import identity
 from .options import ansi_option, opened_snapshot, output_options, snapshot_options, table_options
-from .output import echo, print_json
+from .output import echo, print_json, write
 
 __all__ = ["report"]
 
@@ -39,7 +39,7 @@ def report(as_json: bool, where: str | None, ansi: bool, out: str | None, **chos
     scan = snapshot.scan(where, ansi=ansi)
     page = report_page(scan, snapshot.table.history(MOST_VERSIONS))
     if target == _STANDARD_OUTPUT:
-        echo(page.rstrip("\n"))
+        write(page.rstrip("\n"))
         return
     data = page.encode("utf-8")
     try:

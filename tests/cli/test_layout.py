@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tableformats.cli.layout import table_lines, width_of
+from tableformats.cli.layout import folded, table_lines, width_of
 from tableformats.cli.output import values_of
 from tests.cli.test_commands import DELTA, Shell, shell
 from tests.support.delta_log import DeltaLog, add, field
@@ -56,6 +56,25 @@ def test_nothing_is_cut_without_a_terminal(table: tuple[list[str], list[list[str
             at = line.index(text.rstrip(), at)
 
 
+@given(st.lists(TEXTS, max_size=5).map("\n".join), st.integers(1, 60))
+def test_folded_lines_fit_and_lose_white_space_alone(text: str, width: int) -> None:
+    lines = folded(text, width).split("\n")
+    assert all(width_of(line) <= width or " " not in line.strip() for line in lines), lines
+    assert "".join("".join(lines).split()) == "".join(text.split())
+    assert folded(text, None) == text
+
+
+def test_figures_stay_beside_their_labels() -> None:
+    text = "Files\n  total                                    12   100.0 %\n        -> rewrite them sorted by id"
+    assert folded(text, 20).split("\n") == [
+        "Files",
+        "  total  12  100.0 %",
+        "      -> rewrite",
+        "      them sorted by",
+        "      id",
+    ]
+
+
 def test_paths_give_way_first() -> None:
     path = "day=2024-01-01/part-00000-81f40f96-7bd0-4a5a-9a9d-bd7db9866bb5-c000.snappy.parquet"
     lines = list(table_lines(["path", "advice"], [[path, "one two three"]], width=60, paths=["path"]))
@@ -92,6 +111,9 @@ def test_at_a_terminal(columns: int) -> None:
     below = next(i for i, line in enumerate(lines) if line.startswith("Paths are below"))
     assert max(map(len, lines[:below])) <= columns
     assert "day=2024-01-01/" in out and str(DELTA) not in "\n".join(lines[:below])
+    code, out = at_terminal(["plan", str(DELTA), "-w", "id > 3"], columns)
+    assert code == 0
+    assert all(len(line) <= columns or " " not in line.strip() for line in out.splitlines())
 
 
 def test_a_name_that_would_move_the_cursor(tmp_path: Path) -> None:
