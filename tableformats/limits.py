@@ -10,10 +10,11 @@ constants where they are used.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from functools import lru_cache
 from typing import ClassVar
 
+from .dataclass import dataclass
 from .errors import LimitExceededError
 
 __all__ = ["DEFAULT_LIMITS", "FOOTER_ITEMS", "Limits"]

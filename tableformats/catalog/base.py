@@ -5,9 +5,10 @@ from __future__ import annotations
 import difflib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from ..dataclass import dataclass
 from ..errors import NamespaceNotFoundError, TableNotFoundError, UnsupportedFeatureError
 from ..io.catalog_commits import CatalogCommits, StagedTable
 from ..io.stores.base import PutOutcome

@@ -8,12 +8,12 @@ packed as integers, and structs by their members. A column that would not become
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
+from ..dataclass import dataclass
 from . import compute as pc
 from .arrays import to_numpy
 

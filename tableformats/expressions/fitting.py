@@ -24,9 +24,9 @@ import decimal
 import math
 import re
 import uuid
-from dataclasses import dataclass
 from typing import Any
 
+from ..dataclass import dataclass
 from ..errors import InvalidPredicateError
 from ..schema import (
     INTEGER_RANGES,

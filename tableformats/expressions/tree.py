@@ -19,9 +19,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from ..dataclass import dataclass
 from ..display import shortened
 from ..errors import InvalidPredicateError
 from ..schema import Field, Type

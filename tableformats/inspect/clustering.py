@@ -8,9 +8,10 @@ come from one pass over its sorted bounds.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
+from ..dataclass import dataclass
 from ..display import ShownList, bars, grid, page, shortened
 from .file_ranges import RangedFiles, bounded_columns, columns_named, ranged_files
 from .text import count_text

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ..dataclass import dataclass
 from ..display import facts, page
 from .files import partitions_of, plan_of
 from .text import bytes_text, count_text, location_text, time_text

@@ -8,9 +8,10 @@ advice where nothing can be gained.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from ..dataclass import dataclass
 from ..display import ShownList, grid, page
 from ..planning.attribution import Reason, attribute
 from .clustering import clustering_of

@@ -8,9 +8,9 @@ that changed.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ..dataclass import dataclass
 from ..display import bars, grid, page
 from .files import files_of
 from .text import count_text

@@ -6,10 +6,10 @@ These are the ranges that pruning uses, of all files: no predicate drops any her
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING
 
+from ..dataclass import dataclass
 from ..errors import InvalidPredicateError
 from ..expressions import BoundColumn, columns_of, conjunction
 from ..expressions.tree import IsNull

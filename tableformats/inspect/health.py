@@ -7,9 +7,10 @@ it, so that a pipeline can fail on them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from ..dataclass import dataclass
 from ..display import ShownList, grid, page
 from .files import partitions_of, plan_of
 from .text import bytes_text, count_text, percent_text

@@ -6,9 +6,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from ..dataclass import dataclass
 from .stores.base import PutOutcome
 
 __all__ = ["CatalogCommit", "CatalogCommits", "CatalogWriter", "StagedTable", "TableUpdates"]

@@ -8,12 +8,12 @@ whether their pages can be read is Arrow's to say, which raises an error then.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
 from ..columnar.arrow_schemas import schema_cost
+from ..dataclass import dataclass
 from ..errors import CorruptMetadataError
 from ..limits import FOOTER_ITEMS, Limits
 from ._thrift import codecs_of, path_cost, read_struct_at

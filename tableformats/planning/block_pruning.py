@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 
 import numpy as np
@@ -12,6 +11,7 @@ import pyarrow as pa
 from ..columnar import compute as pc
 from ..columnar.arrays import to_arrow
 from ..columnar.sparse_rows import SparseRows
+from ..dataclass import dataclass
 from ..plugin.files import FileBatch
 from ..plugin.partitions import PartitionSpec
 from ..plugin.report import ScanReport

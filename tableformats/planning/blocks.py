@@ -9,7 +9,7 @@ parts have keys may be cached and pruned again, on any thread; ranges that a lat
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +18,7 @@ from ..columnar import compute as pc
 from ..columnar.arrays import ZERO, to_arrow, to_numpy
 from ..columnar.packed import Column, pack, unpack
 from ..columnar.sparse_rows import SparseRows
+from ..dataclass import dataclass
 from ..errors import PluginContractError
 from ..plugin.files import FileBatch
 from ..plugin.partitions import PartitionSpec

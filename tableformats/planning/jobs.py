@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 
+from ..dataclass import dataclass
 from ..io.path_policy import SharedPrefix
 from ..plugin.files import MetadataPart
 from ..plugin.report import ScanReport

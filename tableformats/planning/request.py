@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from .. import expressions as ex
+from ..dataclass import dataclass
 from ..display import shortened
 from ..expressions import Expression
 from ..runtime.pickling import Portable

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 
 from ..columnar import compute as pc
 from ..columnar.arrays import ZERO, to_numpy
+from ..dataclass import dataclass
 from ..limits import Limits
 from ..plugin.snapshot import SplitOptions
 from .plan import FilePlan

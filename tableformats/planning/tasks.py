@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import pyarrow as pa
 
 from ..columnar import compute as pc
 from ..columnar.arrays import to_arrow
+from ..dataclass import dataclass
 from ..display import shortened
 from ..expressions import Expression
 from ..runtime.pickling import Portable

@@ -30,6 +30,7 @@ from ..columnar.arrays import (
     to_numpy,
 )
 from ..columnar.dropped_rows import without_rows
+from ..dataclass import dataclass
 from ..errors import (
     AmbiguousFormatError,
     CatalogConnectionError,
@@ -241,6 +242,7 @@ __all__ = [
     "common_move",
     "compress_avro",
     "compute",
+    "dataclass",
     "datetimes",
     "days_from_civil",
     "deletes_type",

@@ -5,10 +5,11 @@ from __future__ import annotations
 import datetime as dt
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from ..cache.metadata_cache import MetadataCache
+from ..dataclass import dataclass
 from ..errors import SnapshotNotFoundError, UnsupportedFeatureError
 from ..io.storage import Storage
 from ..runtime.boundary import guarded_methods

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from .._core.masks import NONE
+from ..dataclass import dataclass
 from .statistics import Bounds
 
 if TYPE_CHECKING:

@@ -7,13 +7,14 @@ format is asked for, and listed by ``tableformats plugins``.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache, partial
 from importlib import metadata
 from typing import Any
 
 import pluggy
 
+from ..dataclass import dataclass
 from ..errors import (
     AmbiguousFormatError,
     PluginContractError,

@@ -8,8 +8,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 
+from ..dataclass import dataclass
 from ..display import bars, page, shortened
 
 __all__ = ["ScanReport"]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ..dataclass import dataclass
 from ..errors import PluginContractError, UnsupportedFeatureError
 from ..runtime.boundary import guarded_methods
 from ..schema import Field, Schema

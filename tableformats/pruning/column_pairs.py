@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
 
 from ..columnar.arrays import repeated, scalar
+from ..dataclass import dataclass
 from ..expressions import BoundColumn
 from ..schema import arrow_type, is_floating
 from .column_ranges import NAN_UNCOUNTED, Range, RangeSource

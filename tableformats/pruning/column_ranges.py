@@ -8,7 +8,7 @@ the source column follow; columns that a partition column was computed from; and
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,6 +19,7 @@ from .._core.masks import MAY_FALSE, MAY_NULL, MAY_TRUE
 from ..columnar import compute as pc
 from ..columnar.arrays import FALSE, TRUE, scalar, to_arrow, to_numpy
 from ..columnar.packed import Column, pack, unpack
+from ..dataclass import dataclass
 from ..expressions import BoundColumn
 from ..schema import Field, arrow_type
 from .literal_codes import MatchingCodes, locate, validity_of

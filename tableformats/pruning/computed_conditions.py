@@ -8,7 +8,6 @@ for each distinct tuple of values. Then every function decides, and nothing is l
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +15,7 @@ import pyarrow as pa
 from .._core.masks import MAY_ANY, MAY_FALSE, MAY_NULL, MAY_TRUE
 from ..columnar import compute as pc
 from ..columnar.arrays import FALSE, to_arrow, to_numpy
+from ..dataclass import dataclass
 from ..errors import InvalidPredicateError, UnsupportedFeatureError
 from ..expressions import BoundColumn, Holds
 from ..expressions.evaluation import failures_of

@@ -10,7 +10,7 @@ mask has some, the sources contradict each other and none of them is trusted.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ from .._core import pruning as kernels
 from .._core.masks import MAY_ANY, MAY_FALSE, MAY_NULL, MAY_TRUE
 from ..columnar import compute as pc
 from ..columnar.arrays import distinct, scalar, to_numpy
+from ..dataclass import dataclass
 from ..expressions import BoundColumn
 from ..expressions import tree as ex
 from .column_pairs import ColumnPair

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ import pyarrow as pa
 from .._core import pruning as kernels
 from ..columnar import compute as pc
 from ..columnar.arrays import binaries, text_buffers, to_numpy
+from ..dataclass import dataclass
 from ..expressions import Literal
 from ..schema import DecimalType, FixedType, PrimitiveType, Type
 

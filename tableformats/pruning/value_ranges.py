@@ -9,7 +9,7 @@ which keeps their order.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Decimal
 
 import numpy as np
@@ -18,6 +18,7 @@ import pyarrow as pa
 from .._core.masks import MAY_FALSE, MAY_NULL, MAY_TRUE
 from ..columnar import compute as pc
 from ..columnar.arrays import FALSE, TRUE, repeated, scalar, to_arrow, to_numpy
+from ..dataclass import dataclass
 from ..expressions.functions.vectors import stored_type
 from ..schema import INTEGER_RANGES, DecimalType, PrimitiveType, Type, arrow_type, is_floating, is_integer, primitive
 from .column_ranges import NAN_UNCOUNTED, Range, without_nan

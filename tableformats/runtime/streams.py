@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 from threading import Condition
 from typing import Generic, TypeVar
+
+from ..dataclass import dataclass
 
 __all__ = ["OpenedSource", "StreamPart", "merged_streams"]
 

@@ -7,8 +7,9 @@ lists and maps. New columns have the id 0, for the format to number.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from ..dataclass import dataclass
 from .schema import Schema
 from .types import Field, ListType, MapType, StructType, Type
 

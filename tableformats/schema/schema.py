@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ..dataclass import dataclass
 from ..display import grid, page, shortened
 from ..runtime.concurrency import cached_property
 from .arrow_types import arrow_field, field_of_arrow

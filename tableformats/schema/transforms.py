@@ -12,9 +12,9 @@ from __future__ import annotations
 import decimal
 import re
 import struct
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ..dataclass import dataclass
 from .arrow_types import arrow_type
 from .datetimes import DAY_US
 from .types import EXACT, DecimalType, Type, primitive

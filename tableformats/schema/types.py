@@ -7,9 +7,10 @@ it. Data files and statistics may use another name for the column, ``physical_na
 from __future__ import annotations
 
 import decimal
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from ..dataclass import dataclass
 from ..display import shortened
 
 __all__ = [

@@ -10,12 +10,12 @@ messages of all tasks. So files are deleted only if the message of a task is mis
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamWriter, WriterCommitMessage
 
+from ..dataclass import dataclass
 from ..engines.arrow.writing.data_files import discard_files
 from ..engines.spark.distributed.job_errors import pack_error
 from ..engines.spark.writing.frames import check_columns, merged

@@ -10,11 +10,12 @@ Source of the options' meaning: Delta Lake documentation, "Table streaming reads
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
+from ..dataclass import dataclass
 from ..errors import UnsupportedFeatureError
 from ..plugin.format import utc_datetime
 from ..table.opening import epoch_ms

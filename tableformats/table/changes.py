@@ -6,9 +6,10 @@ pruning, Arrow and Spark are those of every other scan.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ..dataclass import dataclass
 from ..plugin.changes import FormatChanges
 from ..runtime.concurrency import cached_property
 from .changes_snapshot import CHANGE_COLUMNS, ChangesSnapshot, struct_of

@@ -7,9 +7,10 @@ A scan is immutable and cheap; planning happens in :meth:`Scan.plan`. Planning a
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ..dataclass import dataclass
 from ..expressions import conjunction
 from ..habits import WithHabits
 from ..planning.narrowing import keep_mask

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
+from ..dataclass import dataclass
 from ..errors import InvalidPredicateError, UnsupportedFeatureError
 from ..expressions import Column, Expression, Literal
 from ..schema import Field, arrow_type

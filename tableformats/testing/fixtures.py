@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeAlias
@@ -11,6 +10,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 import pytest
 
+from ..dataclass import dataclass
 from ..io.storage import Storage
 from ..plugin import FormatSnapshot, FormatTable, OpenOptions, SnapshotSelector, TableFormat
 from ..schema import Field

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from ..dataclass import dataclass
 from ..plugin import Bounds, FileBatch, FormatSnapshot, PartitionSpec, ReadRequest
 from ..plugin.report import ScanReport
 from ..schema import Field

@@ -13,8 +13,8 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
+from ..dataclass import dataclass
 from ..errors import CommitConflictError, CommitUnknownError, StoreError, StorePermissionError, TableFormatsError
 from ..io.stores.base import PutOutcome
 from ..plugin.writing.table_change import CommittedChange, TableChange

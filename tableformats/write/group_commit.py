@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 
+from ..dataclass import dataclass
 from ..errors import CommitUnknownError
 from ..io.stores.base import PutOutcome
 from ..plugin.writing.table_change import CommittedChange, TableChange

@@ -6,7 +6,7 @@ A plan loads each equality delete file once, when the first data file needs it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from threading import Lock
 from typing import Any
 
@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyroaring import BitMap64
 
+from ...dataclass import dataclass
 from ...errors import CorruptMetadataError
 from ...planning.tasks import ScanTask
 from ...plugin.deletes import EQUALITY

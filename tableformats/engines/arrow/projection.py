@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NoReturn
 
 import numpy as np
@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from pyarrow import types
 
 from ...columnar.arrays import pad_strings
+from ...dataclass import dataclass
 from ...errors import CorruptMetadataError, LimitExceededError, UnsupportedFeatureError
 from ...plugin.columns import NameMapping
 from ...schema import Field, ListType, MapType, StructType, Type, arrow_type

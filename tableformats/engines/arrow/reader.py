@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from functools import partial
 
 import pyarrow as pa
 
+from ...dataclass import dataclass
 from ...expressions import Expression
 from ...expressions.tree import TRUE
 from ...planning.plan import FilePlan

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import pyarrow as pa
 
 from ...columnar import compute as pc
 from ...columnar.arrays import FALSE, scalar
+from ...dataclass import dataclass
 from ...display import shortened
 from ...errors import StoreError, TableFormatsError
 from ...expressions import BoundColumn

@@ -7,7 +7,6 @@ metadata and does not prove it (a text may be cut, a row may be deleted), the co
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import filterfalse
 from typing import Any
@@ -15,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from ...columnar import compute as pc
+from ...dataclass import dataclass
 from ...errors import StoreError, TableFormatsError
 from ...expressions import BoundColumn
 from ...planning.plan import FilePlan

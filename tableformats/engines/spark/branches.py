@@ -6,12 +6,12 @@ The groups become the branches of a union. So files without deletes cost no more
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...columnar.arrays import flat
+from ...dataclass import dataclass
 from .columns.file_naming import namings
 from .columns.naming import Naming
 from .deletes.equality import equality_rows

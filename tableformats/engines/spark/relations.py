@@ -10,9 +10,10 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
+from ...dataclass import dataclass
 from .columns.naming import ROW_INDEX, StoredColumn
 from .columns.spark_types import nullable_field, spark_struct
 

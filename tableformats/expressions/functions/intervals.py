@@ -7,8 +7,7 @@ date; a date plus microseconds is a timestamp.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ...dataclass import dataclass
 from ...schema import Type
 
 __all__ = ["IntervalType"]

@@ -6,7 +6,7 @@ OR, NOT, IS TRUE) are no functions here. Source: Spark SQL reference, "Built-in 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from ...dataclass import dataclass
 
 __all__ = ["ALIASES", "CASTS", "SIGNATURES", "Signature"]
 

@@ -8,7 +8,7 @@ is complete is raised.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from ...columnar import compute as pc
 from ...columnar.arrays import array_of, repeated, to_arrow, to_numpy
+from ...dataclass import dataclass
 from ...errors import InvalidPredicateError, UnsupportedFeatureError
 from ...schema import DecimalType, PrimitiveType, Type, arrow_type
 from ..error_places import placed

@@ -13,8 +13,8 @@ from __future__ import annotations
 import decimal
 import math
 import re
-from dataclasses import dataclass
 
+from ...dataclass import dataclass
 from ...errors import InvalidPredicateError
 from ...schema import primitive
 from ..error_places import position

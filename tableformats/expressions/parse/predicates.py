@@ -10,9 +10,9 @@ import decimal
 import math
 import operator
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
+from ...dataclass import dataclass
 from ...errors import InvalidPredicateError
 from ...schema import is_numeric
 from ..literals import normalized

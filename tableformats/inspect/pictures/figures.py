@@ -6,9 +6,9 @@ Each is counted in one pass over columns, so that a picture has a few bars, howe
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ...dataclass import dataclass
 from ...display import shortened
 from ...plugin.format import utc_datetime
 from ...plugin.partitions import partition_members

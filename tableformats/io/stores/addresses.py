@@ -5,9 +5,9 @@ Sources: Hadoop's and Azure's documentation of ``abfs[s]://container@account.dfs
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from urllib.parse import parse_qsl, unquote
 
+from ...dataclass import dataclass
 from ..paths import scheme_of
 
 __all__ = ["SERVICES", "Address", "address_of", "credentials_of"]

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
+
+from ...dataclass import dataclass
 
 __all__ = ["Concurrency", "FileInfo", "ObjectStore", "PutOutcome"]
 

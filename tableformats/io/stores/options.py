@@ -10,10 +10,11 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import timedelta
 from typing import Any
 
+from ...dataclass import dataclass
 from ...errors import TableFormatsError, UnsupportedFeatureError
 from .base import Concurrency
 from .option_names import ALIASES, CLIENT, IGNORED, NATIVE, PREFIXES, RETRY, is_of_another_service

@@ -9,13 +9,14 @@ were read; over all parts, dropped by any + dropped by several together + planne
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from threading import Lock
 
 import numpy as np
 import pyarrow as pa
 
 from ... import expressions as ex
+from ...dataclass import dataclass
 from ...display import shortened
 from ...expressions import Expression
 from ...plugin.manifest_filter import Decision, ManifestFilter

@@ -7,7 +7,6 @@ all columns of the filter.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from threading import Lock
 from typing import Any
 
@@ -16,6 +15,7 @@ import pyarrow as pa
 
 from ...columnar import compute as pc
 from ...columnar.arrays import flat, strings, to_arrow, to_numpy
+from ...dataclass import dataclass
 from ...display import shortened
 from ...errors import InvalidPredicateError
 from ...expressions import BoundColumn, columns_of

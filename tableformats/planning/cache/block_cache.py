@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from operator import attrgetter
 
 import numpy as np
@@ -19,6 +19,7 @@ from ..._core.filekeys import FileKeySet
 from ...cache.metadata_cache import MetadataCache
 from ...columnar import compute as pc
 from ...columnar.arrays import to_arrow
+from ...dataclass import dataclass
 from ...plugin.files import FileBatch, MetadataPart
 from ...plugin.partitions import PartitionSpec
 from ...plugin.report import ScanReport

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass, replace
+from dataclasses import astuple, replace
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +18,7 @@ from ...cache.directory import ALIGNMENT, CacheDirectory
 from ...columnar import compute as pc
 from ...columnar.arrays import to_arrow, to_numpy
 from ...columnar.sparse_rows import SparseRows
+from ...dataclass import dataclass
 from ...plugin.files import FileBatch, MetadataPart
 from ...plugin.partitions import PartitionSpec
 from ...plugin.report import ScanReport

@@ -7,7 +7,6 @@ other files are asked for.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +16,7 @@ from ...cache.metadata_cache import MetadataCache
 from ...columnar import compute as pc
 from ...columnar.arrays import to_arrow
 from ...columnar.sparse_rows import SparseRows
+from ...dataclass import dataclass
 from ...plugin.files import FileBatch
 from ..block_pruning import BatchOf
 from ..blocks import BatchRows

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
+from ...dataclass import dataclass
 from ...errors import ConstraintViolationError, InvalidPredicateError, UnsupportedFeatureError
 from ...expressions import BoundColumn, Expression, Function, Holds, Literal, Reference, Value, columns_of
 from ...expressions.binding import bind, bound_value

@@ -7,10 +7,11 @@ committed in the meantime comes back as :class:`CommittedChange`, so that the co
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from ...dataclass import dataclass
 from ...expressions.tree import TRUE, Expression
 from ...schema import Schema
 from ..files import FileBatch

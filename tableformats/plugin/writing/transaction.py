@@ -11,9 +11,10 @@ import datetime as dt
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
+from ...dataclass import dataclass
 from ...display import facts, page, shortened
 from ...io.stores.base import PutOutcome
 from ..snapshot import FormatSnapshot

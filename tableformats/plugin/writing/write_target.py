@@ -7,9 +7,10 @@ that can be pickled, so that other processes get it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
+from ...dataclass import dataclass
 from ...runtime.concurrency import cached_property
 from ...schema import Field, ListType, MapType, Schema, arrow_type, is_floating
 from ...schema.transforms import Transform

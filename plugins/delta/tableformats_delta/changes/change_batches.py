@@ -9,7 +9,6 @@ Source: Delta PROTOCOL.md, "Add CDC File", "Reader Requirements for AddCDCFile",
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tableformats.plugin import (
@@ -24,6 +23,7 @@ from tableformats.plugin import (
     PartitionSpec,
     ReadRequest,
     ScanReport,
+    dataclass,
     parse_transform,
 )
 

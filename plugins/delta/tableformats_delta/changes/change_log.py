@@ -7,11 +7,11 @@ each version. Source: Delta PROTOCOL.md, "Add File and Remove File", "Add CDC Fi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from tableformats.plugin import SnapshotNotFoundError, UnsupportedFeatureError
+from tableformats.plugin import SnapshotNotFoundError, UnsupportedFeatureError, dataclass
 
 from ..log.actions import Actions, parse_actions
 from ..log.file_actions import file_rows

@@ -8,7 +8,6 @@ error with the column's name, never a NULL. Source: Delta PROTOCOL.md, "Column M
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from tableformats.plugin import (
     Field,
@@ -19,6 +18,7 @@ from tableformats.plugin import (
     StructType,
     Type,
     UnsupportedFeatureError,
+    dataclass,
 )
 
 from ..schema.table_metadata import TableMetadata

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import unquote
 
@@ -21,6 +21,7 @@ from tableformats.plugin import (
     StoreError,
     check_footer,
     check_pages,
+    dataclass,
     has_sound_chunks,
     missing_file,
 )

@@ -15,7 +15,6 @@ Source: Delta PROTOCOL.md, "Checkpoint Schema"; Parquet format, "Statistics".
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tableformats.plugin import (
@@ -30,6 +29,7 @@ from tableformats.plugin import (
     Transform,
     array_of,
     arrow_type,
+    dataclass,
     scalar,
     to_arrow,
     to_numpy,

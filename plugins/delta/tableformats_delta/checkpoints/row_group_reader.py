@@ -8,7 +8,6 @@ Schema".
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING
 
@@ -16,6 +15,7 @@ from tableformats.plugin import (
     FALSE,
     CorruptMetadataError,
     ahead,
+    dataclass,
     free_after_fork,
     to_arrow,
     to_numpy,

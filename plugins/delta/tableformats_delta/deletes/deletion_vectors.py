@@ -13,12 +13,11 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 from uuid import UUID
 
-from tableformats.plugin import CorruptMetadataError, missing_file
+from tableformats.plugin import CorruptMetadataError, dataclass, missing_file
 
 from . import z85
 

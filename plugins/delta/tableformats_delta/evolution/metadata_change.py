@@ -10,10 +10,16 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
-from tableformats.plugin import CorruptMetadataError, MetadataChange, Schema, UnsupportedFeatureError, names_in
+from tableformats.plugin import (
+    CorruptMetadataError,
+    MetadataChange,
+    Schema,
+    UnsupportedFeatureError,
+    dataclass,
+    names_in,
+)
 
 from ..schema.schema_string import parse_schema
 from .properties import FEATURE_PREFIX, check_property, check_unset, features_of_properties, is_true

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
-from tableformats.plugin import Field, ListType, MapType, StructType, Type, UnsupportedFeatureError
+from tableformats.plugin import Field, ListType, MapType, StructType, Type, UnsupportedFeatureError, dataclass
 
 from ..schema.char_types import CHAR_TYPE
 from ..schema.type_changes import can_widen

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
-from tableformats.plugin import CorruptMetadataError
+from tableformats.plugin import CorruptMetadataError, dataclass
 
 __all__ = ["BYTE_ORDER_MARK", "RESTORE_HINT", "Actions", "iter_actions", "parse_actions", "sorted_actions"]
 

@@ -8,13 +8,12 @@ Source: Delta PROTOCOL.md, "Delta Log Entries", "Actions".
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import reduce
 from operator import or_
 from typing import TYPE_CHECKING
 
 from tableformats.plugin import compute as pc
-from tableformats.plugin import scalar, to_arrow, to_numpy
+from tableformats.plugin import dataclass, scalar, to_arrow, to_numpy
 
 from ..deletes.descriptors import vector_column, vector_type
 from ..json._json import line_starts

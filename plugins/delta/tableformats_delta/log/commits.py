@@ -8,10 +8,10 @@ Compaction Files".
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
-from tableformats.plugin import CorruptMetadataError
+from tableformats.plugin import CorruptMetadataError, dataclass
 
 from .actions import BYTE_ORDER_MARK, Actions, parse_actions
 from .commit_buffer import buffer_of_thread

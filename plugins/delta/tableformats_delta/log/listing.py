@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
-from tableformats.plugin import CorruptMetadataError, SnapshotNotFoundError, cached_property, missing_file
+from tableformats.plugin import CorruptMetadataError, SnapshotNotFoundError, cached_property, dataclass, missing_file
 
 from .names import LOG_DIRECTORY
 

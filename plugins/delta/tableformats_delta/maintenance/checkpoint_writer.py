@@ -11,10 +11,9 @@ import contextlib
 import time
 import uuid
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tableformats.plugin import CheckpointResult, PutOutcome, TableFormatsError, UnsupportedFeatureError
+from tableformats.plugin import CheckpointResult, PutOutcome, TableFormatsError, UnsupportedFeatureError, dataclass
 from tableformats.plugin import compute as pc
 
 from ..checkpoints.checkpoint_files import CheckpointFile

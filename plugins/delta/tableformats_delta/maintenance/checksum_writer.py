@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tableformats.plugin import CorruptMetadataError, FileKeySet, PutOutcome, text_buffers, to_arrow
+from tableformats.plugin import CorruptMetadataError, FileKeySet, PutOutcome, dataclass, text_buffers, to_arrow
 from tableformats.plugin import compute as pc
 
 from ..log.actions import Actions

@@ -7,11 +7,11 @@ Source: Delta PROTOCOL.md, "Checkpoints", "Checkpoint Schema", "Add File and Rem
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
-from tableformats.plugin import FALSE, Field, ScanReport, arrow_type, scalar, to_arrow, to_numpy
+from tableformats.plugin import FALSE, Field, ScanReport, arrow_type, dataclass, scalar, to_arrow, to_numpy
 from tableformats.plugin import compute as pc
 
 from ..checkpoints.damage import damaged_column

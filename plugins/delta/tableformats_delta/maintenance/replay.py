@@ -6,10 +6,10 @@ Source: Delta PROTOCOL.md, "Action Reconciliation".
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from tableformats.plugin import FileKeySet, ahead, runs, text_buffers, to_arrow, to_numpy, without_rows
+from tableformats.plugin import FileKeySet, ahead, dataclass, runs, text_buffers, to_arrow, to_numpy, without_rows
 from tableformats.plugin import compute as pc
 
 from ..checkpoints.checkpoint_files import CheckpointFile

@@ -6,10 +6,9 @@ Source: Delta PROTOCOL.md, "Checkpoints", on ``delta.checkpoint.writeStatsAsJson
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tableformats.plugin import Schema
+from tableformats.plugin import Schema, dataclass
 from tableformats.plugin import compute as pc
 
 from ..statistics.stats_struct import StatsColumn, stats_columns, stats_texts, stats_type, structs_of_texts

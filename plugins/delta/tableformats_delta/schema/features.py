@@ -8,10 +8,9 @@ Source: Delta PROTOCOL.md, "Table Features", "Valid Feature Names in Table Featu
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
-from tableformats.plugin import CorruptMetadataError, UnsupportedFeatureError
+from tableformats.plugin import CorruptMetadataError, UnsupportedFeatureError, dataclass
 
 __all__ = ["READER_FEATURES", "WRITER_FEATURES", "Feature", "check_protocol", "feature_texts"]
 

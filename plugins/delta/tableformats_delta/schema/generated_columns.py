@@ -22,7 +22,6 @@ from __future__ import annotations
 import re
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tableformats.plugin import (
@@ -37,6 +36,7 @@ from tableformats.plugin import (
     Transform,
     Type,
     arrow_type,
+    dataclass,
     scalar,
     to_arrow,
     to_numpy,

@@ -7,7 +7,6 @@ Source: Delta PROTOCOL.md, "Partition Value Serialization".
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +21,7 @@ from tableformats.plugin import (
     UnsupportedFeatureError,
     array_of,
     arrow_type,
+    dataclass,
     scalar,
     to_arrow,
     to_numpy,

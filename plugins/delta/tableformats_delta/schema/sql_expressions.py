@@ -8,7 +8,8 @@ Source: Delta PROTOCOL.md, "Generated Columns"; Spark SQL reference, "Identifier
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from tableformats.plugin import dataclass
 
 __all__ = ["Call", "Column", "Node", "parse"]
 

@@ -6,10 +6,9 @@ Source: Delta PROTOCOL.md, "Change Metadata", "Column Mapping".
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
-from tableformats.plugin import CorruptMetadataError, Field, Limits, PartitionSpec, Schema
+from tableformats.plugin import CorruptMetadataError, Field, Limits, PartitionSpec, Schema, dataclass
 
 from .column_mapping import mapping_mode
 from .partition_spec import partition_spec

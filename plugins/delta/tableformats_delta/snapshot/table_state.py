@@ -9,10 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tableformats.plugin import CorruptMetadataError, MetadataCache, StoreError, UnsupportedFeatureError, in_order, runs
+from tableformats.plugin import (
+    CorruptMetadataError,
+    MetadataCache,
+    StoreError,
+    UnsupportedFeatureError,
+    dataclass,
+    in_order,
+    runs,
+)
 
 from ..checkpoints.checkpoint_files import read_metadata, reading_checkpoint_ahead
 from ..log.checksums import VersionChecksum, read_checksum

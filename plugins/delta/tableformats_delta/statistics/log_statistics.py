@@ -11,10 +11,22 @@ the column has one value, or two that differ; and where the one value's bounds a
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
-from tableformats.plugin import TRUE, Bounds, Field, Schema, Statistics, arrow_type, flat, scalar, to_arrow, to_numpy
+from tableformats.plugin import (
+    TRUE,
+    Bounds,
+    Field,
+    Schema,
+    Statistics,
+    arrow_type,
+    dataclass,
+    flat,
+    scalar,
+    to_arrow,
+    to_numpy,
+)
 
 from ..json.columns import Path
 from .bounds import bound_pair

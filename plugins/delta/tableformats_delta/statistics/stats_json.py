@@ -8,10 +8,10 @@ PROTOCOL.md, "Per-file Statistics".
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
-from tableformats.plugin import FALSE, DecimalType, Field, PrimitiveType, Schema, StructType, Type, to_arrow
+from tableformats.plugin import FALSE, DecimalType, Field, PrimitiveType, Schema, StructType, Type, dataclass, to_arrow
 from tableformats.plugin import compute as pc
 
 from ..json.columns import JsonTable, Path

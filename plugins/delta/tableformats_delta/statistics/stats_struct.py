@@ -8,10 +8,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tableformats.plugin import DecimalType, Field, PrimitiveType, Schema, StructType, arrow_type, flat, scalar
+from tableformats.plugin import (
+    DecimalType,
+    Field,
+    PrimitiveType,
+    Schema,
+    StructType,
+    arrow_type,
+    dataclass,
+    flat,
+    scalar,
+)
 from tableformats.plugin import compute as pc
 
 from ..json.columns import JsonTable, Path

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from tableformats.plugin import StoreError, TableFormatsError, Violation, normalize
+from tableformats.plugin import StoreError, TableFormatsError, Violation, dataclass, normalize
 
 from ..log.listing import LogFile, read_log_file
 from .rules import violation

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
-from tableformats.plugin import TableFormatsError, Violation
+from tableformats.plugin import TableFormatsError, Violation, dataclass
 
 from ..schema.table_metadata import TableMetadata
 from .commit_file import CommitFile, FileKey, file_key

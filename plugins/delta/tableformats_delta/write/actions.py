@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tableformats.plugin import TableChange, WriteTarget
+from tableformats.plugin import TableChange, WriteTarget, dataclass
 
 from ..evolution.metadata_change import with_commit, without_nulls
 from ..evolution.properties import is_true

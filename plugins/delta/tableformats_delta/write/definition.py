@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tableformats.plugin import Limits, MetadataChange
+from tableformats.plugin import Limits, MetadataChange, dataclass
 
 from ..evolution.metadata_change import changed_table
 from ..schema.table_metadata import TableMetadata

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tableformats.plugin import CommitConflictError, UnsupportedFeatureError, in_order
+from tableformats.plugin import CommitConflictError, UnsupportedFeatureError, dataclass, in_order
 from tableformats.plugin import compute as pc
 
 from ..checkpoints.row_group_reader import vector_lists

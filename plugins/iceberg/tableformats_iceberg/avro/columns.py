@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tableformats.plugin import compute as pc
-from tableformats.plugin import to_arrow
+from tableformats.plugin import dataclass, to_arrow
 
 if TYPE_CHECKING:
     import numpy as np

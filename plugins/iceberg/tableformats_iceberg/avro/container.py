@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache, partial
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING, NoReturn
@@ -24,6 +24,7 @@ from tableformats.plugin import (
     CorruptMetadataError,
     LimitExceededError,
     Limits,
+    dataclass,
     in_order,
     libdeflate,
 )

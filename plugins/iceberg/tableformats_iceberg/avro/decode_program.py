@@ -10,10 +10,10 @@ Source: Apache Avro specification, "Schema Declaration"; Iceberg spec, appendix 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NoReturn
 
-from tableformats.plugin import CorruptMetadataError
+from tableformats.plugin import CorruptMetadataError, dataclass
 
 __all__ = ["ELEMENT", "RAW", "ColumnSpec", "DecodeProgram", "Path", "Want", "compile_program"]
 

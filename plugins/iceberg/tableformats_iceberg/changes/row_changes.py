@@ -13,7 +13,6 @@ Source: Iceberg spec, "Snapshots", "operation".
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -28,6 +27,7 @@ from tableformats.plugin import (
     FormatChanges,
     ReadRequest,
     SnapshotNotFoundError,
+    dataclass,
 )
 from tableformats.plugin import compute as pc
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING, TypedDict, cast
 
@@ -28,6 +27,7 @@ from tableformats.plugin import (
     arrow_type,
     check_footer,
     check_pages,
+    dataclass,
     free_after_fork,
     is_fault_of_machine,
     missing_file,

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
-from tableformats.plugin import Schema
+from tableformats.plugin import Schema, dataclass
 
 from ..manifests.manifest_list import ManifestList
 from ..manifests.source import ManifestSource

@@ -8,7 +8,7 @@ Inheritance", "First Row ID Inheritance".
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -23,6 +23,7 @@ from tableformats.plugin import (
     PartitionSpec,
     TableFormatsError,
     cached_property,
+    dataclass,
     repeated,
     scalar,
     to_arrow,

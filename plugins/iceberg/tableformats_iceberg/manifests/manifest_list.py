@@ -7,7 +7,6 @@ their manifests in the table metadata instead. Source: Iceberg spec, "Manifest L
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -23,6 +22,7 @@ from tableformats.plugin import (
     UnsupportedFeatureError,
     arrow_type,
     cached_property,
+    dataclass,
     to_arrow,
     to_numpy,
 )

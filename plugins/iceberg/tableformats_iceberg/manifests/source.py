@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
-from tableformats.plugin import Limits, PartitionSpec, ReusableBuffer, ScanReport, in_order
+from tableformats.plugin import Limits, PartitionSpec, ReusableBuffer, ScanReport, dataclass, in_order
 
 from ..files.table_files import TableFiles
 from .entries import Entries, EntriesRequest, read_entries

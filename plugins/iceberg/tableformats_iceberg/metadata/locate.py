@@ -12,10 +12,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tableformats.plugin import CorruptMetadataError, TableNotFoundError
+from tableformats.plugin import CorruptMetadataError, TableNotFoundError, dataclass
 
 if TYPE_CHECKING:
     from tableformats.plugin import FileInfo, Storage

@@ -8,7 +8,7 @@ Source: Iceberg spec, "Table Metadata Fields", "Snapshots", "Snapshot References
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
 from tableformats.plugin import (
@@ -27,6 +27,7 @@ from tableformats.plugin import (
     Transform,
     Type,
     UnsupportedFeatureError,
+    dataclass,
     parse_transform,
     primitive,
 )

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from tableformats.plugin import CorruptMetadataError, Field, PartitionSpec, Violation
+from tableformats.plugin import CorruptMetadataError, Field, PartitionSpec, Violation, dataclass
 
 from ..avro.container import ELEMENT, AvroColumns, Header, Want, read_columns, read_header
 from ..manifests.statistics import DATA_FILE_ID, ManifestStatistics

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from tableformats.plugin import dataclass
 
 from ..manifests.manifest_list import DATA as DATA_MANIFEST
 from ..manifests.manifest_list import Manifest, ManifestList

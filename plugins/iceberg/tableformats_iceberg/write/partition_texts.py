@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from tableformats.plugin import ConstraintViolationError, Field, Schema
+from tableformats.plugin import ConstraintViolationError, Field, Schema, dataclass
 
 __all__ = ["PartitionText", "check_redundant", "default_name", "parse_partition_text", "partition_json", "sort_json"]
 

@@ -17,7 +17,6 @@ import time
 import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tableformats.plugin import (
@@ -31,6 +30,7 @@ from tableformats.plugin import (
     TableUpdates,
     UnsupportedFeatureError,
     check_exclusive_puts,
+    dataclass,
     in_order,
     put_exclusively,
 )

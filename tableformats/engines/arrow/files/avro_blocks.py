@@ -6,11 +6,11 @@ Source: Apache Avro specification, "Object Container Files", "Required Codecs", 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import pyarrow as pa
 
+from ....dataclass import dataclass
 from ....errors import CorruptMetadataError, UnsupportedFeatureError
 from ....io.compression import AVRO_CODECS, INFLATE_ERRORS, inflate_avro
 from ....limits import DEFAULT_LIMITS, Limits

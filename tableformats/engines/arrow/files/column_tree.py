@@ -10,12 +10,13 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import count
 
 import pyarrow as pa
 from pyarrow import types
 
+from ....dataclass import dataclass
 from ....limits import DEFAULT_LIMITS, Limits
 from ....schema import Field, ListType, MapType, Schema, StructType, Type
 from ..values.calendars import OldCalendar

@@ -6,11 +6,11 @@ import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Container, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
+from ....dataclass import dataclass
 from ....errors import CorruptMetadataError, TableFormatsError, UnsupportedFeatureError
 from ....plugin.statistics import Bounds
 from ....runtime.boundary import is_fault_of_machine, lets_through, passes_boundary

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +20,7 @@ import pyarrow.compute as pc
 from pyarrow import types
 
 from ....columnar.arrays import to_arrow, to_numpy
+from ....dataclass import dataclass
 from ....errors import UnsupportedFeatureError
 from ....schema.datetimes import DAY_S, FIRST_GREGORIAN_DAY, YEAR_1900_S
 

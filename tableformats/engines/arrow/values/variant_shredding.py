@@ -10,12 +10,13 @@ dictionary of field names, is returned as it is stored. Sources: Parquet Variant
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 import pyarrow as pa
 from pyarrow import types
 
+from ....dataclass import dataclass
 from ....schema import primitive
 from .casts import can_read, cast_values
 

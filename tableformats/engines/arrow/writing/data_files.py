@@ -10,7 +10,7 @@ import contextlib
 import io
 import uuid
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from ....dataclass import dataclass
 from ....errors import ConstraintViolationError, UnsupportedFeatureError
 from ....io.storage import Storage
 from ....plugin.partitions import PartitionField

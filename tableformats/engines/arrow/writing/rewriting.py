@@ -7,12 +7,13 @@ the condition is NULL stays.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 
 from ....columnar.arrays import to_numpy
+from ....dataclass import dataclass
 from ....expressions import tree as ex
 from ....planning.plan import FilePlan
 from ....planning.tasks import tasks_of

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ....columnar.arrays import flat, to_numpy
+from ....dataclass import dataclass
 from ....errors import CorruptMetadataError, UnsupportedFeatureError
 from ....schema import Field, ListType, MapType, StructType
 from ...arrow.files.column_tree import FileNode, file_tree, numbered_as

@@ -9,9 +9,10 @@ that have matches. Such a column is read under a name that no file holds, which 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
+from ....dataclass import dataclass
 from ....schema import Field, ListType, MapType, Schema, StructType, Type
 from .spark_types import nullable_field, stored_type
 

@@ -9,7 +9,6 @@ key is repeated for every data file. Source: Iceberg spec, "Equality Delete File
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ....dataclass import dataclass
 from ....errors import CorruptMetadataError, UnsupportedFeatureError
 from ....plugin.deletes import EQUALITY
 from ....schema import Schema

@@ -11,12 +11,13 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from ....dataclass import dataclass
 from ....errors import TableFormatsError
 from ....planning.jobs import JobResult, NumberedPart, Survivors
 from ....planning.planner import prune_parts

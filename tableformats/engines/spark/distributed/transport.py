@@ -9,9 +9,10 @@ from __future__ import annotations
 import io
 import pickle
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
+from ....dataclass import dataclass
 from ....errors import UnsupportedFeatureError
 from ....io.storage import Storage
 from ....limits import DEFAULT_LIMITS, Limits

@@ -7,10 +7,11 @@ same time do not meet. An attempt that fails deletes its own files if it can: no
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import pyarrow as pa
 
+from ....dataclass import dataclass
 from ....errors import StoreError, TableFormatsError, UnsupportedFeatureError
 from ....io.storage import Storage
 from ....plugin.writing.write_target import WriteTarget

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
-from tableformats.plugin import PartitionSpec, UnsupportedFeatureError, in_order, strip_trailing
+from tableformats.plugin import PartitionSpec, UnsupportedFeatureError, dataclass, in_order, strip_trailing
 
 from ...files.table_files import TableFiles
 from ...manifests.manifest_list import Manifest

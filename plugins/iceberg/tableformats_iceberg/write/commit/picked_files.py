@@ -8,11 +8,11 @@ are those of the Java implementation.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
-from tableformats.plugin import ConstraintViolationError, SnapshotNotFoundError, UnsupportedFeatureError
+from tableformats.plugin import ConstraintViolationError, SnapshotNotFoundError, UnsupportedFeatureError, dataclass
 
 from ...manifests.entries import ADDED
 from ...manifests.manifest_list import DATA, Manifest

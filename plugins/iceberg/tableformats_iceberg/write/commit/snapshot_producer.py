@@ -9,13 +9,13 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from tableformats.plugin import TableChange, UnsupportedFeatureError, WriteTarget, flat, to_numpy
+from tableformats.plugin import TableChange, UnsupportedFeatureError, WriteTarget, dataclass, flat, to_numpy
 from tableformats.plugin import compute as pc
 
 from ...manifests.manifest_list import DATA, Manifest

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from tableformats.plugin import CommitConflictError, CreateRequest, MetadataChange, Storage
+from tableformats.plugin import CommitConflictError, CreateRequest, MetadataChange, Storage, dataclass
 
 from ..create import create_updates, replace_updates
 from ..metadata_change import changes_of

@@ -6,7 +6,9 @@ Source: Iceberg spec, appendix F, "Optional Snapshot Summary Fields".
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from tableformats.plugin import dataclass
 
 __all__ = ["SnapshotCounts", "snapshot_summary"]
 

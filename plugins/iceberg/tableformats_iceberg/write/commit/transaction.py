@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from tableformats.plugin import (
@@ -27,6 +27,7 @@ from tableformats.plugin import (
     TableNotFoundError,
     UnsupportedFeatureError,
     WriteTarget,
+    dataclass,
     local_turn,
 )
 

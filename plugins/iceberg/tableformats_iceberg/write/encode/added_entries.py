@@ -6,12 +6,12 @@ Source: Iceberg spec, "Data File Fields", "Sequence Number Inheritance", "First 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 import pyarrow as pa
 
-from tableformats.plugin import Field, PartitionSpec, flat, to_numpy
+from tableformats.plugin import Field, PartitionSpec, dataclass, flat, to_numpy
 from tableformats.plugin import compute as pc
 
 from ...manifests.entries import ADDED

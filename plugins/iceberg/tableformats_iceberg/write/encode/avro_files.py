@@ -8,13 +8,12 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from tableformats.plugin import UnsupportedFeatureError, compress_avro, in_order, text_buffers
+from tableformats.plugin import UnsupportedFeatureError, compress_avro, dataclass, in_order, text_buffers
 
 from .avro_encoding import varint
 

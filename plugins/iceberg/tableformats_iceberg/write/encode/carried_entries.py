@@ -8,14 +8,13 @@ out. Source: Iceberg spec, "Manifest Entry Fields", "Sequence Number Inheritance
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby
 
 import numpy as np
 import pyarrow as pa
 
-from tableformats.plugin import CorruptMetadataError, PartitionSpec, in_order, to_numpy
+from tableformats.plugin import CorruptMetadataError, PartitionSpec, dataclass, in_order, to_numpy
 from tableformats.plugin import compute as pc
 
 from ...avro.container import (

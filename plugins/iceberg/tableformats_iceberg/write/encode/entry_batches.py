@@ -6,13 +6,13 @@ Source: Iceberg spec, "Manifests", "Manifest Entry Fields", "Manifest Lists", "S
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from tableformats.plugin import PartitionSpec
+from tableformats.plugin import PartitionSpec, dataclass
 from tableformats.plugin import compute as pc
 
 from ...manifests.entries import ADDED, DELETED, EXISTING

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -22,6 +21,7 @@ from tableformats.plugin import (
     PrimitiveType,
     Type,
     UnsupportedFeatureError,
+    dataclass,
 )
 
 from .avro_encoding import NOTHING, varint

@@ -6,13 +6,12 @@ Source: Iceberg spec, "Manifest Lists", "First Row ID Assignment".
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from tableformats.plugin import CorruptMetadataError, Limits, to_numpy
+from tableformats.plugin import CorruptMetadataError, Limits, dataclass, to_numpy
 from tableformats.plugin import compute as pc
 
 from ...avro.columns import RawColumn

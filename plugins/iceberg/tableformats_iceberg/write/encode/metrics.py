@@ -8,13 +8,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 import pyarrow as pa
 
-from tableformats.plugin import Field, PrimitiveType, Schema, StructType, UnsupportedFeatureError, strings, text_buffers
+from tableformats.plugin import (
+    Field,
+    PrimitiveType,
+    Schema,
+    StructType,
+    UnsupportedFeatureError,
+    dataclass,
+    strings,
+    text_buffers,
+)
 from tableformats.plugin import compute as pc
 
 from .values import bound_bytes, has_bounds

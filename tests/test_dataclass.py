@@ -1,0 +1,145 @@
+"""Ours makes what the standard library makes."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import inspect
+import pickle
+from collections.abc import Callable
+from dataclasses import field
+from typing import Any
+
+import pytest
+
+from tableformats.dataclass import dataclass
+from tableformats.limits import Limits
+
+Made = tuple[type, type]
+
+
+def both(**options: Any) -> Made:
+    """The same class twice: by the standard library, and by ours."""
+
+    def made(decorate: Callable[..., Any]) -> type:
+        @decorate(**options)
+        class Shape:
+            """A shape."""
+
+            name: str
+            corners: int = 3
+            points: list[int] = field(default_factory=list)
+            hidden: int = field(default=0, repr=False, compare=False)
+            later: list[int] = field(init=False, default_factory=lambda: [1])
+            unit: str = field(default="m", kw_only=True)
+
+        return Shape
+
+    return made(dataclasses.dataclass), made(dataclass)
+
+
+@pytest.fixture(params=[{}, {"frozen": True}, {"eq": False}, {"frozen": True, "eq": False}, {"repr": False}])
+def made(request: pytest.FixtureRequest) -> Made:
+    return both(**request.param)
+
+
+def test_objects_are_alike(made: Made) -> None:
+    theirs, ours = (kind("a", 4, [1], 7, unit="km") for kind in made)
+    assert dataclasses.asdict(ours) == dataclasses.asdict(theirs)
+    assert ("__repr__" in vars(made[1])) == ("__repr__" in vars(made[0]))
+    if "__repr__" in vars(made[0]):
+        assert repr(ours) == repr(theirs)
+    assert ours.later is not made[1]("a").later
+    assert (made[1]("a", hidden=1) == made[1]("a")) == (made[0]("a", hidden=1) == made[0]("a"))
+    assert (made[1]("a") == made[1]("b")) == (made[0]("a") == made[0]("b"))
+    assert ours != theirs and ours != 1
+    changed = [dataclasses.replace(one, name="b") for one in (theirs, ours)]
+    assert dataclasses.asdict(changed[1]) == dataclasses.asdict(changed[0])
+
+
+def test_classes_are_alike(made: Made) -> None:
+    theirs, ours = made
+    assert str(inspect.signature(ours)) == str(inspect.signature(theirs))
+    assert [f.name for f in dataclasses.fields(ours)] == [f.name for f in dataclasses.fields(theirs)]
+    for name in ("init", "repr", "eq", "frozen"):
+        assert getattr(ours.__dataclass_params__, name) == getattr(theirs.__dataclass_params__, name)  # type: ignore[attr-defined]
+    assert ours.__match_args__ == theirs.__match_args__  # type: ignore[attr-defined]
+    assert (ours.__hash__ is None) == (theirs.__hash__ is None)
+    assert ours.__doc__ == theirs.__doc__ == "A shape."
+    with pytest.raises(TypeError):
+        ours()
+    with pytest.raises(TypeError):
+        ours("a", 1, [], 0, "km")
+
+
+def test_what_is_frozen_refuses() -> None:
+    for kind in both(frozen=True):
+        shape = kind("a", points=[])
+        with pytest.raises(dataclasses.FrozenInstanceError, match=r"^cannot assign to field 'name'$"):
+            shape.name = "b"
+        with pytest.raises(dataclasses.FrozenInstanceError, match=r"^cannot delete field 'name'$"):
+            del shape.name
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            shape.other = 1
+
+
+def test_own_methods_stay() -> None:
+    @dataclass(frozen=True)
+    class Point:
+        x: int
+        y: int = 0
+
+        def __post_init__(self) -> None:
+            if self.x < 0:
+                raise ValueError("x")
+
+        def __repr__(self) -> str:
+            return "here"
+
+        def __hash__(self) -> int:
+            return 7
+
+        def __eq__(self, other: object) -> bool:
+            return True
+
+    @dataclass(frozen=True)
+    class Named(Point):
+        name: str = ""
+
+    assert repr(Point(1)) == "here" and hash(Point(1)) == 7 and Point(1) == 5
+    with pytest.raises(ValueError, match="x"):
+        Point(-1)
+    assert Named(1, 2, "n").name == "n" and Named(1, 2).y == 2
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        Named(1).x = 2  # type: ignore[misc]
+    assert Point.__doc__ is None
+
+
+def test_hashes_agree_with_equality() -> None:
+    @dataclass(frozen=True)
+    class One:
+        x: float
+
+    @dataclass(frozen=True)
+    class None_:
+        pass
+
+    nan = float("nan")
+    assert hash(One(1)) == hash(One(1.0)) and One(1) == One(1.0)
+    assert One(nan) == One(nan), "the same object, as in a tuple"
+    assert None_() == None_() and hash(None_()) == hash(None_())
+
+
+def test_they_travel() -> None:
+    limits = Limits()
+    assert pickle.loads(pickle.dumps(limits)) == limits == copy.deepcopy(limits)
+
+
+def test_a_repr_that_contains_itself() -> None:
+    @dataclass
+    class Node:
+        child: Any
+
+    node = Node(None)
+    node.child = node
+    assert repr(node).endswith("Node(child=...)")
