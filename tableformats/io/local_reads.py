@@ -9,16 +9,18 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING
 
 from ..errors import CorruptMetadataError
+from .stores.base import FileInfo
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyarrow import fs
 
-__all__ = ["missing_hint", "open_local"]
+__all__ = ["files_below", "missing_hint", "open_local"]
 
 _KINDS = {
     stat.S_IFIFO: "a pipe",
@@ -80,6 +82,37 @@ def open_local(path: str) -> pa.NativeFile:
     if not stat.S_ISREG(mode):
         raise _refused(f"a path leads to {_KINDS.get(stat.S_IFMT(mode), 'no file')}, not to a regular file", path)
     return _file_system().open_input_file(path)
+
+
+def files_below(directory: str) -> Iterator[list[FileInfo]]:
+    """The regular files below a directory at every depth, each directory's in one list.
+
+    Links are not followed. What is deleted meanwhile is left out, and names that are no text. Raises OSError.
+    """
+    waiting = [directory]
+    while waiting:
+        above = waiting.pop()
+        found: list[FileInfo] = []
+        try:
+            with os.scandir(above) as entries:
+                for entry in entries:
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.append(f"{above.rstrip('/')}/{entry.name}")
+                    elif entry.is_file(follow_symlinks=False) and _is_text(entry.name):
+                        state = entry.stat(follow_symlinks=False)
+                        path, time = f"{above.rstrip('/')}/{entry.name}", state.st_mtime_ns // 1_000_000
+                        found.append(FileInfo(entry.name, path, state.st_size, time))
+        except FileNotFoundError:
+            continue
+        yield found
+
+
+def _is_text(name: str) -> bool:
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 @cache

@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import re
 import uuid
 from collections.abc import Iterator
 
 from ..errors import CorruptMetadataError, UnsupportedFeatureError
 from .stores.base import PutOutcome
 
-__all__ = ["create_local", "link_local", "write_local"]
+__all__ = ["create_local", "is_temporary", "link_local", "write_local"]
 
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 _NO_PATHS = {
@@ -21,6 +22,15 @@ _NO_PATHS = {
     errno.ENAMETOOLONG: "the path is longer than the file system allows",
 }
 """What lies at the path, and no fault of the machine, keeps a file from being written."""
+
+
+_UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+_TEMPORARY = re.compile(rf"\.(?:.+\.{_UUID}\.tmp|{_UUID}\.probe)")
+
+
+def is_temporary(name: str) -> bool:
+    """Whether a file has the name of one that a write makes and deletes again: a killed writer leaves it."""
+    return _TEMPORARY.fullmatch(name) is not None
 
 
 def create_local(path: str, data: bytes | memoryview) -> None:

@@ -99,7 +99,7 @@ if TYPE_CHECKING:
     from ..io.catalog_commits import CatalogCommit, CatalogCommits, CatalogWriter, StagedTable, TableUpdates
     from ..io.exclusive_put import check_exclusive_puts, put_exclusively
     from ..runtime.turns import local_turn
-    from .upkeep import CheckpointResult
+    from .upkeep import CheckpointResult, KeptFiles
     from .verification import Violation
     from .writing.row_rules import (
         ComputedColumn,
@@ -173,6 +173,7 @@ __all__ = [
     "ImpliedBounds",
     "InvalidPredicateError",
     "LimitExceededError",
+    "KeptFiles",
     "Limits",
     "ListType",
     "ManifestFilter",
@@ -308,6 +309,7 @@ _LOADED_WHEN_USED = {
     "StagedTable": "..io.catalog_commits",
     "TableChange": ".writing.table_change",
     "TableUpdates": "..io.catalog_commits",
+    "KeptFiles": ".upkeep",
     "Violation": ".verification",
     "WriteTarget": ".writing.write_target",
     "added_files_schema": ".writing.write_target",

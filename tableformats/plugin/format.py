@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from ..io.catalog_commits import CatalogCommits, CatalogWriter, StagedTable
-    from .upkeep import CheckpointResult
+    from .upkeep import CheckpointResult, KeptFiles
     from .verification import Violation
     from .writing.table_change import CreateRequest, MetadataChange
     from .writing.transaction import FormatTransaction
@@ -96,10 +96,16 @@ class FormatTable(ABC):
                 "appends",
                 "checkpoint",
                 "compact_log",
+                "kept_files",
                 "verify",
             ),
             "the table's metadata",
         )
+
+    @property
+    def directory(self) -> str:
+        """The directory of the table's files, absolute: its location, unless that is a file."""
+        return self.location
 
     @abstractmethod
     def snapshot(self, selector: SnapshotSelector) -> FormatSnapshot:
@@ -280,6 +286,20 @@ class FormatTable(ABC):
         """
         raise UnsupportedFeatureError(f"{self.format} tables have no log", path=self.location, field="compact_log")
 
+    def kept_files(self) -> KeptFiles:
+        """The files that the table, as it is now, keeps. All others below :attr:`directory` are left over.
+
+        Raises
+        ------
+        UnsupportedFeatureError
+            The format does not say it, which is the default; or the table shares its files with others.
+        CorruptMetadataError
+            Metadata is damaged, so that nobody knows what it names.
+        """
+        raise UnsupportedFeatureError(
+            f"the files that {self.format} tables keep are not known", path=self.location, field="orphan_files"
+        )
+
     def verify(self, version: int | str | None = None, deep: bool = False) -> Iterator[Violation]:
         """The rules of the format's specification that the table breaks, as strictly as it puts them.
 
@@ -331,6 +351,13 @@ class TableFormat(ABC):
                 near = get_close_matches(str(option), self.option_names, 3) or sorted(self.option_names)
                 known = f"near names: {', '.join(near)}" if near else "it has none"
                 raise TypeError(f"format {self.name!r} has no option {option!r}; {known}")
+
+    def table_above(self, path: str) -> str | None:
+        """The directory of the table that a file of this path is metadata of, by its name alone; None: it is none.
+
+        ``path`` is relative, and the directory may be empty. By default no file is known to be metadata.
+        """
+        return None
 
     @abstractmethod
     def detect(self, storage: Storage, options: OpenOptions) -> bool:

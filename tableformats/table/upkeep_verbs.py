@@ -2,7 +2,7 @@
 
 What users of other libraries type first: ``head``, ``plan``, ``count``, ``to_arrow``, ``to_pandas`` of a table or a
 snapshot; each is a scan with the same arguments, and its verb. And those about a table's metadata: ``checkpoint``,
-``compact_log``, ``verify``, ``verify_stats``.
+``compact_log``, ``verify``, ``verify_stats``, ``orphan_files``.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ..habits import WithHabits
 
 if TYPE_CHECKING:
+    import datetime as dt
     import os
     from collections.abc import Callable, Iterable, Sequence
 
@@ -22,9 +23,11 @@ if TYPE_CHECKING:
 
     from ..inspect.statistics_check import StatisticsCheck
     from ..inspect.verification import Violations
+    from ..io.storage import Storage
     from ..plugin.format import FormatTable
     from ..plugin.upkeep import CheckpointResult
     from ..plugin.verification import Violation
+    from .opening import Timestamp
     from .scan import Scan, ScanPlan
 
 __all__ = ["ScanVerbs", "UpkeepVerbs"]
@@ -94,6 +97,7 @@ class UpkeepVerbs(ScanVerbs):
     """Verbs of a table about its metadata."""
 
     _opened: FormatTable
+    storage: Storage
 
     def checkpoint(self, version: int | str | None = None) -> CheckpointResult:
         """Write the checkpoint of a version, so that readers need no older metadata to open it.
@@ -244,6 +248,58 @@ class UpkeepVerbs(ScanVerbs):
             version = resumed_version(resume)
         chosen = [columns] if isinstance(columns, str) else columns
         return _checked_statistics(self.scan(version=version), deep, chosen, resume, progress)
+
+    def orphan_files(self, older_than: Timestamp | dt.timedelta | None = None) -> pa.Table:
+        """The files below the table's directory that nothing of the table names. Nothing is deleted.
+
+        Writers that failed, were killed or lost a race leave them. A file is named by any version that the metadata
+        still has, also where that is not the current one: as data, as deletes, as changes, as statistics or as
+        metadata; by branches and tags; and by tombstones. So a file that an older version needs, which a vacuum or an
+        expiry of snapshots would delete, is no orphan yet. What begins with ``_`` or ``.`` is left out, as other
+        libraries do, but for temporary files of this one; and so are tables of their own that lie below this one.
+
+        Parameters
+        ----------
+        older_than : datetime, str, int or timedelta, optional
+            Only files that were last written before this time (ISO 8601, or milliseconds since the epoch), or so long
+            ago. Files of a commit that is on its way are named by nothing yet: give more than the longest write takes.
+            None: Delta's ``delta.deletedFileRetentionDuration``, by default 7 days, and 3 days in Iceberg tables. A
+            store that does not say how old a file is has no orphans.
+
+        Returns
+        -------
+        pyarrow.Table
+            ``path`` (string, absolute), ``size_bytes`` (int64), ``modified`` (timestamp[ms, UTC]), by path.
+
+        Raises
+        ------
+        UnsupportedFeatureError
+            The table shares its files with others (Iceberg's ``gc.enabled``, or tables of two formats in one
+            directory), or was opened at a metadata file, which says nothing of newer ones.
+        CorruptMetadataError
+            Metadata is damaged, so that nobody knows what it names.
+        StoreError
+            As the store fails. OSError if it is local.
+        SnapshotNotFoundError, TypeError, ValueError
+            ``older_than`` is no time; or it is a negative one.
+
+        Examples
+        --------
+        >>> import tableformats as tf
+        >>> tf.open_table("events").orphan_files().num_rows
+        0
+        """
+        import datetime as dt
+
+        from ..plugin.registry import host
+        from ..write.orphans import orphan_files
+        from .opening import epoch_ms
+
+        if isinstance(older_than, dt.timedelta):
+            if older_than < dt.timedelta(0):
+                raise ValueError(f"older_than must not be negative: {older_than}")
+            older_than = dt.datetime.now(dt.timezone.utc) - older_than
+        return orphan_files(self._opened, self.storage, host().formats, epoch_ms(older_than))
 
 
 def _row_violations(scan: Scan) -> Iterable[Violation]:

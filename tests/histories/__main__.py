@@ -120,7 +120,7 @@ def killed() -> tuple[str, list[str]]:
                     violations += [f"{key}, {name}, {number}: {what}" for what in found]
                     number += 1
             print(dict(counts), len(violations), flush=True)
-    lines = ["| format | store | killed writers | data files that nothing names |", "|-|-|-|-|"]
+    lines = ["| format | store | killed writers | files that nothing names, all listed as orphans |", "|-|-|-|-|"]
     for key in dict.fromkeys(key.rpartition(" | ")[0] for key in counts):
         lines.append(f"| {key} | {counts[f'{key} | killed']:,} | {counts[f'{key} | orphans']:,} |")
     total = sum(n for key, n in counts.items() if key.endswith("killed"))

@@ -16,6 +16,7 @@ from ..support.memory_store import MemoryStore
 from .checker import check
 from .faults import TYPED, FaultPlan, faults_of
 from .history import History, Recorder
+from .orphans import wrong_orphans
 from .tables import MemoryTable, Op, perform
 from .watched import Request, WatchedStore
 from .workers import makers_of
@@ -98,6 +99,9 @@ def _run(format: str, name: str, number: int, fault: str) -> tuple[FaultPlan, li
         history = History.of(format, "serializable", table.initial, recorder.events)
         ledger = table.ledger()
         found += check(history, ledger)
+        if ledger.entries:
+            table.store.mtime_ms = 1
+            found += wrong_orphans(tf.open_table(table.location), table.files, ledger)
         if outcome == "fail" and fault not in ("torn",):
             found += _left_over(format, kept, ledger.referenced, table, plans[0], fault)
     return plans[0], found, outcome

@@ -21,6 +21,7 @@ from .checker import check
 from .failing import FIRST, OPERATIONS, PROPERTIES
 from .history import History, Recorder, merged
 from .ledger import local_files
+from .orphans import orphans_of, wrong_orphans
 from .tables import SCHEMA, Op, arrow_of, ledger_of, perform
 from .workers import makers_of
 
@@ -155,5 +156,6 @@ def _judged(
     now = files()
     ledger = ledger_of(format, now, None, makers_of(recorder.events))
     found += check(History.of(format, "serializable", initial, recorder.events), ledger)
-    data = [path for path in now if path.endswith(".parquet") and "_delta_log" not in path]
-    return was_killed, found, len(set(data) - ledger.referenced)
+    table = tf.open_table(location, storage_options=options or None)
+    found += wrong_orphans(table, now, ledger)
+    return was_killed, found, len(orphans_of(table))

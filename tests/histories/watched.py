@@ -42,6 +42,9 @@ class WatchedStore(ObjectStore):
         found = self._hook(Request("pages", directory), lambda: list(self.inner.pages(directory, start_after)))
         yield from found
 
+    def below(self, directory: str) -> Iterator[list[FileInfo]]:
+        yield from self._hook(Request("pages", directory), lambda: list(self.inner.below(directory)))
+
     def get(self, path: str, offset: int = 0, length: int | None = None, limit: int | None = None) -> memoryview:
         return self._hook(Request("get", path), lambda: self.inner.get(path, offset, length, limit))  # type: ignore[no-any-return]
 

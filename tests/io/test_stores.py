@@ -225,7 +225,7 @@ class OneObject(ObjectStore):
         assert length and offset + length <= len(self._data)
         return memoryview(self._data)[offset : offset + length]
 
-    pages = get_ranges = tail = head = has_files_below = put = put_if_absent = delete = None  # type: ignore[assignment]
+    pages = below = get_ranges = tail = head = has_files_below = put = put_if_absent = delete = None  # type: ignore[assignment]
 
 
 @pytest.mark.parametrize(

@@ -25,10 +25,14 @@ class MemoryStore(ObjectStore):
         self.ignores_conditions = ignores_conditions
         self.before_put: Callable[[str], None] = lambda path: None
         self.unreadable = False
+        self.mtime_ms = 0
 
     def pages(self, directory: str, start_after: str | None = None) -> Iterator[list[FileInfo]]:
         infos = [self.head(path) for path in sorted(self.files) if posixpath.dirname(path) == directory]
         yield [info for info in infos if start_after is None or info.name > start_after]
+
+    def below(self, directory: str) -> Iterator[list[FileInfo]]:
+        yield [self.head(path) for path in sorted(self.files) if path.startswith(f"{directory}/")]
 
     def get(self, path: str, offset: int = 0, length: int | None = None, limit: int | None = None) -> memoryview:
         if self.unreadable:
@@ -49,7 +53,7 @@ class MemoryStore(ObjectStore):
         return memoryview(data)[-length:], len(data)
 
     def head(self, path: str) -> FileInfo:
-        return FileInfo(posixpath.basename(path), path, len(self._data(path)), 0)
+        return FileInfo(posixpath.basename(path), path, len(self._data(path)), self.mtime_ms)
 
     def has_files_below(self, directory: str) -> bool:
         return any(path.startswith(f"{directory}/") for path in self.files)

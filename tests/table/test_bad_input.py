@@ -7,6 +7,7 @@ type than the hint says are TypeErrors; what a caller can only know by trying is
 
 from __future__ import annotations
 
+import datetime as dt
 import inspect
 import shutil
 import sys
@@ -229,6 +230,8 @@ SCAN: list[Case] = [
     ("Table.checkpoint", lambda t: t.delta.checkpoint(99), MISSING, "no version 99"),
     ("Table.verify", lambda t: t.delta.verify(99), MISSING, "no version 99"),
     ("Table.verify_stats", lambda t: t.delta.verify_stats(columns="x"), REFUSED, "no column 'x'"),
+    ("Table.orphan_files", lambda t: t.delta.orphan_files("yesterday"), MISSING, "no timestamp"),
+    ("Table.orphan_files", lambda t: t.delta.orphan_files(dt.timedelta(-1)), ValueError, "negative"),
     ("Table.compact_log", lambda t: t.delta.compact_log(1, 1), MISSING, "at least two commits"),
     ("Table.detail", lambda t: t.no_manifests.detail(), CORRUPT, "is missing"),
     ("Table.clustering", lambda t: t.delta.clustering("x"), REFUSED, "no column 'x'"),
@@ -330,6 +333,7 @@ PLUGINS: list[Case] = [
         "bare tables have no checkpoints",
     ),
     ("plugin.FormatTable.verify", lambda t: t.format_table.verify(), UNBUILT, "bare tables have no verifier"),
+    ("plugin.FormatTable.kept_files", lambda t: t.format_table.kept_files(), UNBUILT, "files that bare tables keep"),
     ("plugin.FormatTable.compact_log", lambda t: t.format_table.compact_log(1, 2), UNBUILT, "bare tables have no log"),
     ("plugin.row_check", lambda t: plugin.row_check("c", "c", "nope > 1", tf.Schema(()), "/t"), UNBUILT, "nope"),
     (
@@ -359,6 +363,7 @@ NOTHING_WRONG = {
     "ScanPlan.tasks": "planning has checked",
     "ScanPlan.of": "any plan",
     "plugin.TableFormat.check_options": "see open_table",
+    "plugin.TableFormat.table_above": "any path is metadata, or none",
     "Snapshot.has_schema_of_version": "the version was read before",
     "ScanPlan.explain": "planning has checked",
     "ScanPlan.verdicts": "planning has checked",

@@ -29,6 +29,11 @@ class DeltaFormat(TableFormat):
         super().check_options(options)
         _zone(options.get("partition_time_zone"))
 
+    def table_above(self, path: str) -> str | None:
+        """See :meth:`tableformats.plugin.TableFormat.table_above`: any file in ``_delta_log`` is metadata."""
+        above, log, _ = f"/{path}".rpartition(f"/{LOG_DIRECTORY}/")
+        return above[1:] if log else None
+
     def detect(self, storage: Storage, options: OpenOptions) -> bool:
         """Whether the directory has a ``_delta_log``; in a remote store, whether files are in it.
 

@@ -32,7 +32,7 @@ from .snapshot.table_state import TableState, load_state, reading_state_ahead
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from tableformats.plugin import CatalogCommits, CheckpointResult, FileInfo, Storage, Violation
+    from tableformats.plugin import CatalogCommits, CheckpointResult, FileInfo, KeptFiles, Storage, Violation
 
     from .changes.change_batches import DeltaChanges
     from .write.transaction import DeltaTransaction
@@ -182,6 +182,13 @@ class DeltaTable(FormatTable):
         if listing.is_of_catalog:
             raise listing.not_found("which commits count is said by the table's catalog")
         return compact_log(self._storage, listing, starting_version, ending_version)
+
+    def kept_files(self) -> KeptFiles:
+        """See :meth:`tableformats.plugin.FormatTable.kept_files` and :func:`.maintenance.kept_files.kept_files`."""
+        from .maintenance.kept_files import kept_files
+
+        listing = self._listing()
+        return kept_files(self._storage, listing, self._at(listing, listing.latest))
 
     def verify(self, version: int | str | None = None, deep: bool = False) -> Iterator[Violation]:
         """See :meth:`tableformats.plugin.FormatTable.verify` and :data:`.verification.rules.RULES`."""

@@ -26,6 +26,12 @@ class IcebergFormat(TableFormat):
 
     name = "iceberg"
 
+    def table_above(self, path: str) -> str | None:
+        """See :meth:`tableformats.plugin.TableFormat.table_above`: ``metadata/*.metadata.json``."""
+        directory, _, name = f"/{path}".rpartition("/")
+        above, is_below, last = directory.rpartition("/")
+        return above[1:] if is_below and last == "metadata" and is_metadata_name(name) else None
+
     def detect(self, storage: Storage, options: OpenOptions) -> bool:
         """Whether the root is a metadata file (``*.metadata.json`` or its gzip names), or has one in ``metadata/``."""
         if is_metadata_name(storage.root):

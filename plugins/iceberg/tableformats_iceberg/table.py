@@ -25,7 +25,7 @@ from .snapshot import IcebergSnapshot
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from tableformats.plugin import CatalogWriter, MetadataChange, Violation
+    from tableformats.plugin import CatalogWriter, KeptFiles, MetadataChange, Violation
 
     from .changes.row_changes import IcebergChanges
     from .write.commit.transaction import IcebergTransaction
@@ -166,6 +166,19 @@ class IcebergTable(FormatTable):
         swap = self.swap
         newest = swap.newest()
         return IcebergTransaction(self._files, swap, StagedMetadata(newest, newest), branch, committed)
+
+    @property
+    def directory(self) -> str:
+        """See :attr:`tableformats.plugin.FormatTable.directory`."""
+        return self._files.directory
+
+    def kept_files(self) -> KeptFiles:
+        """See :meth:`tableformats.plugin.FormatTable.kept_files` and :func:`.inspect.kept_files.kept_files`."""
+        from .inspect.kept_files import kept_files
+
+        newest = self.swap.newest()
+        self._files.follow(newest.parsed.location)
+        return kept_files(self._files, newest.parsed, newest.json)
 
     def verify(self, version: int | str | None = None, deep: bool = False) -> Iterator[Violation]:
         """See :meth:`tableformats.plugin.FormatTable.verify`: all snapshots of the metadata file, or one of them."""

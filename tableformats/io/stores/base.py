@@ -74,6 +74,10 @@ class ObjectStore(ABC):
         """
 
     @abstractmethod
+    def below(self, directory: str) -> Iterator[list[FileInfo]]:
+        """All files below ``directory``, at every depth, in pages and in any order."""
+
+    @abstractmethod
     def get(self, path: str, offset: int = 0, length: int | None = None, limit: int | None = None) -> memoryview:
         """The bytes of a file, or of a range of it, with one request.
 

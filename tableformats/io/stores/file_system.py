@@ -122,19 +122,34 @@ class FileSystemStore(ObjectStore):
 
     def pages(self, directory: str, start_after: str | None = None) -> Iterator[list[FileInfo]]:
         """See :meth:`ObjectStore.pages`; all files are one page."""
+        found = [info for info in self._listed(directory) if start_after is None or info.name > start_after]
+        yield sorted(found, key=lambda info: info.name)
+
+    def below(self, directory: str) -> Iterator[list[FileInfo]]:
+        """See :meth:`ObjectStore.below`; all files are one page."""
+        yield self._listed(directory, recursive=True)
+
+    def _listed(self, directory: str, recursive: bool = False) -> list[FileInfo]:
         from pyarrow import fs
 
         self.forget()
+        inner = _inner(directory)
         try:
-            infos = self.filesystem.get_file_info(fs.FileSelector(_inner(directory), allow_not_found=True))
+            infos = self.filesystem.get_file_info(fs.FileSelector(inner, allow_not_found=True, recursive=recursive))
         except Exception as error:
             raise self._fault(error, directory) from error
-        found = [
-            FileInfo(one.base_name, f"{directory}/{one.base_name}", one.size or 0, (one.mtime_ns or 0) // 1_000_000)
+        # The rest of a path is spelled as in the metadata; what stands before it, as the file system likes to.
+        start = len(inner.strip("/"))
+        return [
+            FileInfo(
+                one.base_name,
+                f"{directory}{one.path.strip('/')[start:]}" if recursive else f"{directory}/{one.base_name}",
+                one.size or 0,
+                (one.mtime_ns or 0) // 1_000_000,
+            )
             for one in infos
-            if one.type == fs.FileType.File and (start_after is None or one.base_name > start_after)
+            if one.type == fs.FileType.File
         ]
-        yield sorted(found, key=lambda info: info.name)
 
     def get(self, path: str, offset: int = 0, length: int | None = None, limit: int | None = None) -> memoryview:
         """See :meth:`ObjectStore.get`."""

@@ -139,15 +139,24 @@ class ObstoreStore(ObjectStore):
 
     def pages(self, directory: str, start_after: str | None = None) -> Iterator[list[FileInfo]]:
         """See :meth:`ObjectStore.pages`."""
-        import obstore
-
         key = self._address.key(directory)
         prefix = f"{key}/" if key else ""
-        offset = None if start_after is None else prefix + start_after
+        for page in self._all_below(directory, prefix, None if start_after is None else prefix + start_after):
+            yield [self._info(meta) for meta in page if "/" not in meta["path"][len(prefix) :]]
+
+    def below(self, directory: str) -> Iterator[list[FileInfo]]:
+        """See :meth:`ObjectStore.below`."""
+        key = self._address.key(directory)
+        for page in self._all_below(directory, f"{key}/" if key else ""):
+            yield [self._info(meta) for meta in page]
+
+    def _all_below(self, directory: str, prefix: str, offset: str | None = None) -> Iterator[Sequence[Any]]:
+        import obstore
+
         try:
             pages = iter(obstore.list(self._client, prefix or None, offset=offset, chunk_size=_PAGE))
             while (page := next(pages, None)) is not None:
-                yield [self._info(meta) for meta in page if "/" not in meta["path"][len(prefix) :]]
+                yield page
         except Exception as error:
             raise self._fault(error, directory) from None
 

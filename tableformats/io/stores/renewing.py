@@ -142,9 +142,15 @@ class RenewingStore(ObjectStore):
 
     def pages(self, directory: str, start_after: str | None = None) -> Iterator[list[FileInfo]]:
         """See :meth:`ObjectStore.pages`. A listing ends with the credentials that it began with."""
+        return self._pages(lambda store: store.pages(directory, start_after))
 
+    def below(self, directory: str) -> Iterator[list[FileInfo]]:
+        """See :meth:`ObjectStore.below`. A listing ends with the credentials that it began with."""
+        return self._pages(lambda store: store.below(directory))
+
+    def _pages(self, ask: Callable[[ObjectStore], Iterator[list[FileInfo]]]) -> Iterator[list[FileInfo]]:
         def begun(store: ObjectStore) -> tuple[list[FileInfo] | None, Iterator[list[FileInfo]]]:
-            pages = store.pages(directory, start_after)
+            pages = ask(store)
             return next(pages, None), pages
 
         first, rest = self._call(begun)

@@ -40,6 +40,8 @@ class Commit:
         The file actions, as :func:`file_schema` or :func:`full_schema`.
     transactions, domains : list of dict
         The ``txn`` and ``domainMetadata`` actions.
+    changes : list of (dict, int)
+        The ``cdc`` actions, each with the byte offset of its line.
     """
 
     file: LogFile
@@ -50,6 +52,7 @@ class Commit:
     removes: pa.RecordBatch
     transactions: list[dict[str, Any]] = field(default_factory=list)
     domains: list[dict[str, Any]] = field(default_factory=list)
+    changes: list[tuple[dict[str, Any], int]] = field(default_factory=list)
 
 
 def read_commits(storage: Storage, files: Sequence[LogFile], full: bool = False) -> list[Commit]:
@@ -95,6 +98,7 @@ def commit_of_actions(file: LogFile, actions: Actions, full: bool = False) -> Co
         file_rows(actions.removes, "remove", file.path, full=full),
         actions.transactions,
         actions.domains,
+        actions.changes,
     )
 
 
@@ -103,6 +107,7 @@ def _of_lines(file: LogFile, lines: CommitLines) -> Commit | None:
     protocol = metadata = commit_info = None
     transactions: list[dict[str, Any]] = []
     domains: list[dict[str, Any]] = []
+    changes: list[tuple[dict[str, Any], int]] = []
     found = lines.adds.num_rows + lines.removes.num_rows
     for offset, text in lines.others:
         if not text.strip(b" \t\r\n"):
@@ -118,10 +123,11 @@ def _of_lines(file: LogFile, lines: CommitLines) -> Commit | None:
         commit_info = commit_info if actions.commit_info is None else actions.commit_info
         transactions += actions.transactions
         domains += actions.domains
+        changes += actions.changes
         found += 1
     if not found:
         return None
-    return Commit(file, protocol, metadata, commit_info, lines.adds, lines.removes, transactions, domains)
+    return Commit(file, protocol, metadata, commit_info, lines.adds, lines.removes, transactions, domains, changes)
 
 
 def _check_reconciled(commit: Commit, root: str) -> None:
