@@ -44,12 +44,12 @@ MUTANTS = (
         "iceberg:_of_metadata",
         'for name in ("statistics", "partition-statistics"):',
         "for name in ():",
-        "statistics files are listed as orphans (amoro#1959)",
+        "statistics files are listed as orphans",
         _TESTS,
     ),
     Mutant(
         "orphans-are-compared-by-path-alone",
-        "orphan_files",
+        "core:orphan_files",
         "_unnamed(old, kept.named, directory)",
         '_unnamed(old, kept.named, "")',
         "behind a link, or another spelling of the location, every file is listed as an orphan (iceberg#4652)",
@@ -57,7 +57,7 @@ MUTANTS = (
     ),
     Mutant(
         "orphans-are-young",
-        "orphan_files",
+        "core:orphan_files",
         "now_ms - kept.least_age_ms",
         "now_ms",
         "files of a commit that is on its way are listed as orphans (iceberg#4194)",
