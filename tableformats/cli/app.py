@@ -7,8 +7,10 @@ shown with ``--debug``.
 
 from __future__ import annotations
 
+import atexit
 import os
 import sys
+import threading
 import traceback
 from collections.abc import Sequence
 from itertools import pairwise
@@ -64,9 +66,36 @@ def main(argv: Sequence[str] | None = None) -> int:
     Parameters
     ----------
     argv : Sequence[str], optional
-        The arguments; None: those of the process.
+        The arguments; None: those of the process, which ends with the command.
     """
-    arguments = list(sys.argv[1:] if argv is None else argv)
+    if argv is not None:
+        return _run(list(argv))
+    # NumPy's linear algebra, which no command needs, would start a thread for each core as it is imported.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    code = _run(sys.argv[1:])
+    _end(code)
+    return code
+
+
+def _end(code: int) -> None:
+    """End the process, without taking apart all that it imported: that takes longer than many a command.
+
+    What threads and functions for the exit still have to do is done.
+    """
+    join, run = getattr(threading, "_shutdown", None), getattr(atexit, "_run_exitfuncs", None)
+    if join is None or run is None:
+        return
+    join()
+    run()
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):  # nobody reads it, or it is closed
+            code = code or 1
+    os._exit(code)
+
+
+def _run(arguments: list[str]) -> int:
     # Read here and not by click, because errors of click's own parser must have the chosen form too.
     as_json, debug = _asks_for_json(arguments), "--debug" in arguments
     try:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import field
 from functools import lru_cache, partial
-from importlib import metadata
 from typing import Any
 
 import pluggy
@@ -24,6 +23,8 @@ from ..errors import (
     UnknownFormatError,
 )
 from ..io.storage import Storage
+from ..runtime.entry_points import AnyEntryPoint
+from ..runtime.entry_points import entry_points as installed_entry_points
 from ..runtime.io_threads import at_once
 from . import hookspecs
 from .format import OpenOptions, TableFormat
@@ -42,16 +43,22 @@ class PluginRecord:
     module: str
     formats: list[str] = field(default_factory=list)
     error: PluginLoadError | None = None
-    installed: metadata.Distribution | None = field(default=None, repr=False)
-    """What it came with; its own metadata are read when they are asked for."""
+    entry: AnyEntryPoint | None = field(default=None, repr=False)
+    """Where it was found."""
 
     @property
     def distribution(self) -> str | None:
-        return self.installed.name if self.installed else None
+        """The name of the distribution that it came with, read when it is asked for."""
+        return self._of_distribution("name")
 
     @property
     def version(self) -> str | None:
-        return self.installed.version if self.installed else None
+        """The version of that distribution."""
+        return self._of_distribution("version")
+
+    def _of_distribution(self, name: str) -> str | None:
+        found = getattr(getattr(self.entry, "dist", None), name, None)
+        return None if found is None else str(found)
 
 
 class PluginHost:
@@ -62,18 +69,18 @@ class PluginHost:
     entry_points : where plugins come from; None means the installed distributions
     """
 
-    def __init__(self, entry_points: Iterable[metadata.EntryPoint] | None = None) -> None:
+    def __init__(self, entry_points: Iterable[AnyEntryPoint] | None = None) -> None:
         self._pluggy = pluggy.PluginManager(hookspecs.PROJECT)
         self._pluggy.add_hookspecs(hookspecs)
         self.formats: dict[str, TableFormat] = {}
         self.plugins: list[PluginRecord] = []
         self._owners: dict[str, PluginRecord] = {}
-        found = metadata.entry_points(group=ENTRY_POINT_GROUP) if entry_points is None else entry_points
+        found = installed_entry_points(ENTRY_POINT_GROUP) if entry_points is None else entry_points
         for entry in sorted(found, key=lambda e: (e.name, e.value)):
             self._load(entry)
 
-    def _load(self, entry: metadata.EntryPoint) -> None:
-        record = PluginRecord(entry.name, entry.value, installed=getattr(entry, "dist", None))
+    def _load(self, entry: AnyEntryPoint) -> None:
+        record = PluginRecord(entry.name, entry.value, entry=entry)
         self.plugins.append(record)
         try:
             module = entry.load()

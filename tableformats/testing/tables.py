@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Iterator, Sequence
-from importlib import metadata
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -17,6 +16,7 @@ from ..errors import SnapshotNotFoundError, TableFormatsError, TableNotFoundErro
 from ..io.storage import Storage
 from ..plugin import FormatSnapshot, FormatTable, OpenOptions, SnapshotSelector
 from ..plugin.registry import ENTRY_POINT_GROUP, PluginHost
+from ..runtime.entry_points import entry_points
 from ..schema import Field, Schema
 from .findings import Findings, expect, expect_error
 from .fixtures import ConformanceFixtures
@@ -37,7 +37,7 @@ class TableChecks(ConformanceFixtures):
         entries = _entry_points_of(format_class) if plugin_module is None else [_EntryPoint(plugin_module)]
         if not entries:
             pytest.skip("supply the fixture plugin_module: without it nobody notices a hook that is misspelt")
-        host = PluginHost(entries)  # type: ignore[arg-type]
+        host = PluginHost(entries)
         for plugin in host.plugins:
             if plugin.error is not None:
                 cause = plugin.error.__cause__ or plugin.error
@@ -183,7 +183,7 @@ def _entry_points_of(format_class: Any) -> list[_EntryPoint]:
     """The installed entry points of the format's package; else the format's module, or a package around it, that has a
     hook or what may be meant as one."""
     name = getattr(format_class, "__module__", "")
-    installed = [entry.value for entry in metadata.entry_points(group=ENTRY_POINT_GROUP)]
+    installed = [entry.value for entry in entry_points(ENTRY_POINT_GROUP)]
     own = [value for value in installed if value.split(".")[0] == name.split(".")[0]]
     if own:
         return [_EntryPoint(value) for value in own]

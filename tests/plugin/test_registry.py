@@ -6,8 +6,12 @@ Plugins are faked without installing anything: entry points over modules written
 from __future__ import annotations
 
 import inspect
+import json
+import os
+import pathlib
 import sys
 from collections.abc import Callable, Iterator
+from importlib import metadata
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
@@ -23,6 +27,7 @@ from tableformats.errors import (
 from tableformats.io.storage import Storage
 from tableformats.plugin import OpenOptions, TableFormat, hookspecs
 from tableformats.plugin.registry import ENTRY_POINT_GROUP, PluginHost, PluginRecord, host
+from tableformats.runtime.entry_points import AnyEntryPoint, InstalledEntryPoint, entry_points
 from tests.support.conformance import ROOT, needs_tables
 
 Install = Callable[..., EntryPoint]
@@ -233,6 +238,43 @@ def test_installed_plugins_come_through_the_entry_points() -> None:
         record = record_of(plugins, name)
         assert (record.distribution, record.error) == ("tableformats", None)
         assert isinstance(plugins.get(name), TableFormat)
+
+
+def test_entry_points_are_those_of_importlib(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for folder, text in {
+        "one/Some_Plugin-1.0.dist-info": "[gui]\nx = y:z\n\n[tf.some]\n# no\na = pathlib\nb = os.path : join [x]\n",
+        "one/legacy.egg-info": "[tf.some]\nc=json\n",
+        "one/none-2.dist-info": "[other]\nd = json\n",
+        "two/some.plugin-2.0.dist-info": "[tf.some]\nhidden = json\n",
+    }.items():
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "entry_points.txt").write_text(text)
+        (tmp_path / folder / "METADATA").write_text("Name: of-metadata\nVersion: 7\n")
+        (tmp_path / folder / "PKG-INFO").write_text("Name: of-metadata\nVersion: 7\n")
+    (tmp_path / "one" / "file.egg-info").write_text("Name: file\n")
+    monkeypatch.setattr(sys, "path", [str(tmp_path / "one"), str(tmp_path / "gone"), str(tmp_path / "two"), *sys.path])
+
+    def same() -> list[AnyEntryPoint]:
+        for group in ("tf.some", "tableformats", "gui", "pytest11"):
+            found = entry_points(group)
+            theirs = metadata.entry_points(group=group)
+            assert sorted((e.name, e.value) for e in found) == sorted((e.name, e.value) for e in theirs), group
+        return sorted(entry_points("tf.some"), key=lambda e: e.name)
+
+    own = same()
+    assert [type(e) for e in own] == [InstalledEntryPoint] * 3
+    assert [e.load() for e in own] == [pathlib, os.path.join, json]
+    record = PluginHost(own[:1]).plugins[0]
+    assert (record.name, record.distribution, record.version) == ("a", "of-metadata", "7")
+    (tmp_path / "two" / "old.egg" / "EGG-INFO").mkdir(parents=True)
+    (tmp_path / "two" / "old.egg" / "EGG-INFO" / "entry_points.txt").write_text("[tf.some]\ne = json\n")
+    assert all(isinstance(e, metadata.EntryPoint) for e in same()), "they are in an egg"
+
+
+def test_an_entry_point_that_names_no_module() -> None:
+    record = PluginHost([InstalledEntryPoint("bad", "not a module", "nowhere")]).plugins[0]
+    assert record.error is not None and "'not a module' names no module" in str(record.error)
+    assert record.distribution is None
 
 
 @needs_tables
