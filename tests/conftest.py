@@ -19,6 +19,7 @@ from hypothesis import HealthCheck, Phase, settings
 from tests.support.conformance import OUTCOMES
 from tests.support.skips import note_outcome, write_pins
 from tests.support.summary import CASES
+from tests.support.turns import forget_ends
 
 # How fast a machine is decides no test: the first example pays for imports, and a busy machine is slow.
 settings.register_profile("tableformats", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
@@ -27,6 +28,14 @@ settings.register_profile("nightly", settings.get_profile("tableformats"), phase
 # The same cases in every run, so that what a mutant does to them is the same too.
 settings.register_profile("mutants", settings.get_profile("nightly"), derandomize=True, database=None)
 settings.load_profile(os.environ.get("TABLEFORMATS_PROFILE", "tableformats"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def races_are_lost() -> Iterator[None]:
+    """Two transactions of a test begin together, and the second one to commit shall lose the race."""
+    with pytest.MonkeyPatch.context() as patch:
+        forget_ends(patch)
+        yield
 
 
 @pytest.hookimpl(hookwrapper=True)

@@ -63,7 +63,7 @@ from ..io.storage import WHOLE_BYTES, FileInfo, PutOutcome, Storage, missing_fil
 from ..limits import DEFAULT_LIMITS, FOOTER_ITEMS, Limits
 from ..runtime.boundary import is_fault_of_machine
 from ..runtime.concurrency import cached_property, free_after_fork
-from ..runtime.threads import ahead, bundles, in_order, runs, thread_count
+from ..runtime.threads import ahead, all_at_once, bundles, in_order, runs, thread_count
 from ..schema import (
     EXACT,
     DecimalType,
@@ -101,6 +101,7 @@ if TYPE_CHECKING:
     from ..runtime.turns import local_turn
     from .upkeep import CheckpointResult, KeptFiles
     from .verification import Violation
+    from .writing.parquet_options import BloomFilter, ParquetOptions
     from .writing.row_rules import (
         ComputedColumn,
         IdentityColumn,
@@ -133,6 +134,7 @@ __all__ = [
     "ComputedColumn",
     "ConflictCheck",
     "ConstraintViolationError",
+    "BloomFilter",
     "Bounds",
     "CatalogCommit",
     "CatalogCommits",
@@ -185,6 +187,7 @@ __all__ = [
     "NameMapping",
     "OpenOptions",
     "OrcTail",
+    "ParquetOptions",
     "PartitionField",
     "PartitionSpec",
     "PathNotAllowedError",
@@ -229,6 +232,7 @@ __all__ = [
     "ZERO",
     "added_files_schema",
     "ahead",
+    "all_at_once",
     "array_of",
     "arrow_field",
     "arrow_type",
@@ -296,11 +300,13 @@ _LOADED_WHEN_USED = {
     "Commit": ".writing.transaction",
     "CommittedChange": ".writing.table_change",
     "ComputedColumn": ".writing.row_rules",
+    "BloomFilter": ".writing.parquet_options",
     "ConflictCheck": ".writing.table_change",
     "CreateRequest": ".writing.table_change",
     "FormatTransaction": ".writing.transaction",
     "IdentityColumn": ".writing.row_rules",
     "MetadataChange": ".writing.table_change",
+    "ParquetOptions": ".writing.parquet_options",
     "PreparedCommit": ".writing.transaction",
     "ReferenceChange": ".writing.table_change",
     "RowCheck": ".writing.row_rules",

@@ -10,9 +10,10 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
+from threading import Thread
 from typing import Any, TypeVar
 
-__all__ = ["ahead", "bundles", "in_order", "runs", "thread_count"]
+__all__ = ["ahead", "all_at_once", "bundles", "in_order", "runs", "thread_count"]
 
 _END = object()
 _MIN_FILES_PER_ITEM = 4_096
@@ -69,6 +70,39 @@ def in_order(work: Callable[[Item], Answer], items: Iterable[Item], threads: int
             yield answer
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+def all_at_once(*calls: Callable[[], object]) -> None:
+    """Make all calls at the same time: the last one on the caller's thread, each other one on a thread of its own.
+
+    Returns when all have ended. Then the error of the first one that failed is raised.
+    """
+    *others, own = calls
+    errors: list[BaseException | None] = [None] * len(others)
+
+    def run(number: int, call: Callable[[], object]) -> None:
+        try:
+            call()
+        except BaseException as error:
+            errors[number] = error
+
+    threads = []
+    for number, call in enumerate(others):
+        thread = Thread(target=run, args=(number, call), name="tableformats")
+        try:
+            thread.start()
+            threads.append(thread)
+        except RuntimeError:  # there are too many
+            run(number, call)
+    try:
+        own()
+    except BaseException as error:
+        errors.append(error)
+    for thread in threads:
+        thread.join()
+    failed = next((error for error in errors if error is not None), None)
+    if failed is not None:
+        raise failed
 
 
 def runs(items: Iterable[Item], weight: Callable[[Item], int], most: int) -> Iterator[list[Item]]:

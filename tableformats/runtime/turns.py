@@ -11,22 +11,31 @@ import os
 import stat
 import tempfile
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 
 __all__ = ["local_turn"]
 
 _LONGEST_WAIT_S = 1.0
+_STAMP_BYTES = 8
 
 
 @contextmanager
-def local_turn(key: str) -> Iterator[bool]:
+def local_turn(key: str, since_ns: int | None = None, meanwhile: Callable[[], None] | None = None) -> Iterator[bool]:
     """A block that one writer of this user and machine is in at a time, for each ``key``.
+
+    Parameters
+    ----------
+    since_ns : int, optional
+        A time of :func:`time.monotonic_ns`, which is one clock for all processes of a machine. None: the call.
+    meanwhile : callable, optional
+        Work that is done only while others are waited for. What it raises ends the wait.
 
     Yields
     ------
     bool
-        Whether others were in it since the call, or may be in it still: at most a second is waited for them.
+        Whether others were in it since ``since_ns``, or may be in it still: at most a second is waited for them.
     """
     try:
         handle = os.open(_lock_file(key), os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
@@ -34,8 +43,9 @@ def local_turn(key: str) -> Iterator[bool]:
         yield False
         return
     try:
-        yield _wait_for(handle)
+        yield _wait_for(handle, meanwhile) or _is_ended_since(handle, since_ns)
     finally:
+        _stamp(handle)
         os.close(handle)  # which ends the turn, as the end of the process does
 
 
@@ -49,7 +59,24 @@ def _lock_file(key: str) -> str:
     return os.path.join(directory, hashlib.sha256(key.encode(errors="surrogatepass")).hexdigest()[:32])
 
 
-def _wait_for(handle: int) -> bool:
+def _is_ended_since(handle: int, since_ns: int | None) -> bool:
+    """Whether a turn ended after ``since_ns``. The file says when the last one did; after a restart it may be wrong."""
+    if since_ns is None:
+        return False
+    try:
+        found = os.pread(handle, _STAMP_BYTES, 0)
+    except OSError:
+        return False
+    return len(found) == _STAMP_BYTES and int.from_bytes(found, "little") > since_ns
+
+
+def _stamp(handle: int) -> None:
+    """Say in the file that a turn ends now."""
+    with suppress(OSError):  # others then take the table for as new as they know it
+        os.pwrite(handle, time.monotonic_ns().to_bytes(_STAMP_BYTES, "little"), 0)
+
+
+def _wait_for(handle: int, meanwhile: Callable[[], None] | None) -> bool:
     """Lock the file, or wait for it no longer than a turn may take. Whether there was anything to wait for."""
     import fcntl
 
@@ -78,5 +105,7 @@ def _wait_for(handle: int) -> bool:
     except RuntimeError:  # the interpreter is ending, or there are too many
         os.close(waiting)
         return True
+    if meanwhile is not None:
+        meanwhile()
     done.wait(_LONGEST_WAIT_S)
     return True

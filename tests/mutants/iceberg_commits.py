@@ -14,6 +14,30 @@ _GLUE = ("test_glue_commits.py",)
 _DYNAMODB = ("catalog/test_dynamodb.py",)
 
 MUTANTS = (
+    Mutant(
+        "turns-are-forgotten",
+        "core:_is_ended_since",
+        "> since_ns",
+        "< since_ns",
+        "a writer does not know that others committed since it read the table, and makes each commit twice",
+        ("runtime/test_turns.py",),
+    ),
+    Mutant(
+        "merged-manifests-stay",
+        "iceberg:ManifestStore.choose",
+        "if path not in named",
+        "if False",
+        "manifests that were stored early and then merged are left over",
+        ("runtime/test_turns.py",),
+    ),
+    Mutant(
+        "named-manifests-are-deleted",
+        "iceberg:ManifestStore.choose",
+        "if path not in named",
+        "",
+        "a manifest that was stored early is deleted, although the snapshot names it",
+        ("runtime/test_turns.py",),
+    ),
     # ---- answers that were lost -------------------------------------------------------------------------------------
     Mutant(
         "conflict-is-never-ours",

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tableformats.runtime.threads import in_order, thread_count
+from tableformats.runtime.threads import all_at_once, in_order, thread_count
 
 HERE = threading.current_thread
 
@@ -86,3 +86,34 @@ def test_an_error_of_the_items_ends_the_work() -> None:
     with pytest.raises(OSError, match="no more"):
         list(in_order(abs, items()))
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("tableformats")]
+
+
+def test_calls_are_made_at_the_same_time() -> None:
+    meeting = threading.Barrier(3, timeout=5)
+    all_at_once(meeting.wait, meeting.wait, meeting.wait)
+    ran: list[int] = []
+    all_at_once(lambda: ran.append(threading.get_ident()))
+    assert ran == [threading.get_ident()]
+
+
+@pytest.mark.parametrize("failing", [0, 1, 2])
+def test_all_calls_end_before_the_error_is_raised(failing: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[int] = []
+
+    def call(number: int) -> None:
+        done.append(number)
+        if number == failing:
+            raise OSError(number)
+
+    calls = [lambda number=number: call(number) for number in range(3)]
+    with pytest.raises(OSError, match=str(failing)):
+        all_at_once(*calls)
+    assert sorted(done) == [0, 1, 2]
+
+    def no_more(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", no_more)
+    with pytest.raises(OSError, match=str(failing)):
+        all_at_once(*calls)
+    assert sorted(done) == [0, 0, 1, 1, 2, 2]

@@ -15,6 +15,7 @@ from ...runtime.concurrency import cached_property
 from ...schema import Field, ListType, MapType, Schema, arrow_type, is_floating
 from ...schema.transforms import Transform
 from ..partitions import PartitionField
+from .parquet_options import ParquetOptions
 from .row_rules import RowRules
 
 if TYPE_CHECKING:
@@ -76,6 +77,8 @@ class WriteTarget:
         The most rows of a row group.
     compression : str
         A codec of Parquet.
+    parquet : ParquetOptions
+        How files are laid out inside, where the table asks for it.
     sort_by : tuple of SortColumn
         The order of rows in a file.
     distribution : str
@@ -105,6 +108,7 @@ class WriteTarget:
     target_file_size: int = 256 << 20
     row_group_rows: int = 1 << 20
     compression: str = "zstd"
+    parquet: ParquetOptions = field(default_factory=ParquetOptions)
     sort_by: tuple[SortColumn, ...] = ()
     distribution: str = "hash"
     rules: RowRules = field(default_factory=RowRules)

@@ -225,7 +225,7 @@ def metadata_of(
         _snapshot_log(node, earlier),
         size_bytes,
         node.optional_integer("last-column-id", 32),
-        _metadata_log(node),
+        _metadata_log(node, earlier),
     )
 
 
@@ -241,7 +241,9 @@ def _plain(data: bytes, path: str, limits: Limits) -> bytes:
 
 
 def _refuse_encryption(node: Node) -> None:
-    keyed = next((s for s in node.items("snapshots") if "key-id" in s), None)
+    snapshots = node.mapping().get("snapshots")
+    are_plain = isinstance(snapshots, list) and not any("key-id" in s for s in snapshots if isinstance(s, dict))
+    keyed = None if are_plain else next((s for s in node.items("snapshots") if "key-id" in s), None)
     if keyed is None and next(node.items("encryption-keys"), None) is None:
         return
     raise UnsupportedFeatureError(
@@ -432,6 +434,14 @@ def _snapshot_log(node: Node, earlier: tuple[Mapping[str, Any], TableMetadata] |
     return tuple(sorted(log, key=lambda entry: entry[0]))
 
 
-def _metadata_log(node: Node) -> tuple[tuple[int, str], ...]:
-    log = [(_time(child), child.text("metadata-file")) for child in node.items("metadata-log")]
+def _metadata_log(node: Node, earlier: tuple[Mapping[str, Any], TableMetadata] | None) -> tuple[tuple[int, str], ...]:
+    known = set() if earlier is None else set(earlier[1].metadata_log)
+    log: list[tuple[int, str]] = []
+    for child in node.items("metadata-log"):
+        entry = child.mapping()
+        at, file = entry.get("timestamp-ms"), entry.get("metadata-file")
+        if type(at) is int and type(file) is str and (at, file) in known:
+            log.append((at, file))
+        else:
+            log.append((_time(child), child.text("metadata-file")))
     return tuple(sorted(log, key=lambda entry: entry[0]))

@@ -17,6 +17,7 @@ import time
 import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tableformats.plugin import (
@@ -29,9 +30,9 @@ from tableformats.plugin import (
     TableNotFoundError,
     TableUpdates,
     UnsupportedFeatureError,
+    all_at_once,
     check_exclusive_puts,
     dataclass,
-    in_order,
     put_exclusively,
 )
 
@@ -89,6 +90,8 @@ class MetadataSwap(ABC):
     """
 
     known: CurrentMetadata | None = None
+    asked_ns: int | None = None
+    """When :meth:`newest` was called last, by :func:`time.monotonic_ns`."""
 
     @abstractmethod
     def newest(self) -> CurrentMetadata:
@@ -261,6 +264,7 @@ class DirectorySwap(MetadataSwap):
 
     def newest(self) -> CurrentMetadata:
         """See :meth:`MetadataSwap.newest`. Raises UnsupportedFeatureError where a catalog has named the files."""
+        self.asked_ns = time.monotonic_ns()
         if self.known is not None and self._is_newest(self.known.parsed.path):
             return self.known
         path = locate(self._storage).metadata_path
@@ -376,6 +380,7 @@ class CatalogSwap(MetadataSwap):
         self._storage = storage
         self.known = known
         self._writer = writer
+        self._won: tuple[str, dict[str, Any], int] | None = None
         self._let_go: list[str] = []
 
     def after_commit(self) -> None:
@@ -385,10 +390,15 @@ class CatalogSwap(MetadataSwap):
 
     def newest(self) -> CurrentMetadata:
         """See :meth:`MetadataSwap.newest`."""
+        self.asked_ns = time.monotonic_ns()
         location, data = self._writer.current()
         if self.known is None or self.known.stored_path != location:
             path = self._storage.resolve_one(location)
-            self.known = read_current(self._storage, path, location, data, self.known)
+            own, self._won = self._won, None
+            if own is not None and own[0] == location:
+                self.known = CurrentMetadata(location, own[1], _parsed(own[1], path, self._storage, own[2], self.known))
+            else:
+                self.known = read_current(self._storage, path, location, data, self.known)
         return self.known
 
     def check(self, version: int) -> None:
@@ -421,12 +431,13 @@ class CatalogSwap(MetadataSwap):
         found = apply_updates(None if base is None else base.json, updates, now_ms=now_ms(), previous_file=previous)
         if base is not None and found is base.json:
             return PutOutcome.WON
-        new, write = self._new_file(found, previous)
-        for _ in in_order(lambda call: call(), [store, write]):
-            pass
+        let_go = logged_no_more(None if base is None else base.json, found)
+        new, path, data = self._new_file(found, previous)
+        all_at_once(store, partial(self._storage.put_new, path, data))  # the name is random
         outcome = self._writer.register(new) if previous is None else self._writer.swap(previous, new)
         if outcome is PutOutcome.WON:
-            self._let_go = logged_no_more(None if base is None else base.json, found)
+            self._won = new, found, len(data)
+            self._let_go = let_go
             return outcome
         return self.looked_up(outcome, requirements, updates)
 
@@ -445,8 +456,8 @@ class CatalogSwap(MetadataSwap):
                 raise
             return PutOutcome.LOST
 
-    def _new_file(self, metadata: Mapping[str, Any], previous: str | None) -> tuple[str, Callable[[], None]]:
-        """The location of a new metadata file, which nothing names yet, and what writes it."""
+    def _new_file(self, metadata: Mapping[str, Any], previous: str | None) -> tuple[str, str, bytes]:
+        """A new metadata file, which nothing names yet: its location, its absolute path, and its content."""
         properties = metadata.get("properties", {})
         directory = properties.get(METADATA_PATH) or f"{str(metadata['location']).rstrip('/')}/metadata"
         match = None if previous is None else _CATALOG_NAME.match(previous.rpartition("/")[2])
@@ -457,7 +468,7 @@ class CatalogSwap(MetadataSwap):
         path = self._storage.resolve_one(location)
         data = _encoded(metadata, compress)
         self._storage.limits.check("metadata_bytes", len(data), "bytes", path=path)
-        return location, lambda: self._storage.put_new(path, data)  # the name is random
+        return location, path, data
 
     def part(self, requirements: Updates, updates: Updates) -> TableUpdates:
         """See :meth:`MetadataSwap.part`."""

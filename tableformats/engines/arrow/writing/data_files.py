@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from ....dataclass import dataclass
 from ....errors import ConstraintViolationError, UnsupportedFeatureError
@@ -27,6 +26,7 @@ from ....schema import Field, arrow_type
 from ....schema.transform_values import transformed
 from ....write.commit_loop import errors_say_nothing_done
 from .file_statistics import AddedFiles
+from .parquet_files import ParquetLayout
 from .row_order import sorted_rows
 from .stored_columns import stored_schema, stored_table
 
@@ -81,6 +81,7 @@ class FileWriter:
         self._sources = [(f, _source_path(f, target)) for f in target.partitioning]
         self._names = [f.name for f in target.stored_fields]
         self._stored = stored_schema(target)
+        self._layout = ParquetLayout(target, self._stored)
         self._pending: dict[tuple[Any, ...], _Pending] = {}
         self._pending_bytes = 0
         self._bytes_a_file = self._arrow_bytes(1.0)
@@ -198,20 +199,13 @@ class FileWriter:
             table = sorted_rows(table, self._target)
         path = self._path(key)
         sink = io.BytesIO()
-        footers: list[pq.FileMetaData] = []
-        pq.write_table(
-            stored_table(table, self._stored),
-            sink,
-            row_group_size=self._target.row_group_rows,
-            compression=self._target.compression,
-            metadata_collector=footers,
-        )
+        footer = self._layout.write(stored_table(table, self._stored), sink)
         self.written.append(path)
         with errors_say_nothing_done():
             self._storage.put_new(f"{self._root}/{path}", sink.getvalue())
         if pending.size >= _CALIBRATING_BYTES:
             self._bytes_a_file = self._arrow_bytes(pending.size / sink.tell())
-        self._added.add(path, sink.tell(), pending.values, table, footers[0])
+        self._added.add(path, sink.tell(), pending.values, table, footer)
 
     def _path(self, key: tuple[str | None, ...]) -> str:
         """The path of a new file."""

@@ -45,6 +45,8 @@ class ManifestStore:
     _encoded: dict[Hashable, list[NewManifest]] = field(default_factory=dict)
     _pending: dict[str, bytes] = field(default_factory=dict)
     _chosen: list[str] = field(default_factory=list)
+    _early: list[str] = field(default_factory=list)
+    _unnamed: list[str] = field(default_factory=list)
     _count: int = 0
 
     def find(self, key: Hashable) -> list[NewManifest] | None:
@@ -76,7 +78,20 @@ class ManifestStore:
 
     def choose(self, paths: Iterable[str]) -> None:
         """Say which files the snapshot names: those are stored by :meth:`flush`, if they are not stored yet."""
-        self._chosen = [path for path in paths if path in self._pending]
+        named = set(paths)
+        self._chosen = [path for path in self._pending if path in named]
+        self._unnamed = [path for path in self._early if path not in named]
+
+    def flush_early(self) -> None:
+        """Store all manifests that were encoded so far, before a snapshot names them."""
+        self._chosen = list(self._pending)
+        self._early += self._chosen
+        self.flush()
+
+    def discard_unnamed(self) -> None:
+        """Delete the manifests that were stored early, and that the snapshot does not name: they were merged."""
+        for path in self._unnamed:
+            self.files.storage.delete(self.files.locate(path))
 
     def flush(self) -> None:
         """Store the files of the snapshot, all at once."""

@@ -183,9 +183,13 @@ class IcebergTransaction(FormatTransaction):
         self._change = change
         if self._staged.current is None:
             return super().turn(change)
+        early: Callable[[], None] | None = None
         if change.metadata is None:
             self._producer.prepare(self._base, change)
-        return local_turn(f"{self._state.parsed.location} {self._state.json.get('table-uuid')}")
+            if _reads_nothing(change):
+                early = self._producer.store.flush_early
+        key = f"{self._state.parsed.location} {self._state.json.get('table-uuid')}"
+        return local_turn(key, self._swap.asked_ns, early)
 
     def try_commit(self, change: TableChange) -> PutOutcome:
         """See :meth:`tableformats.plugin.FormatTransaction.try_commit`."""
@@ -309,8 +313,11 @@ class IcebergTransaction(FormatTransaction):
         return change
 
     def after_commit(self) -> None:
-        """Write the hint of a directory, and delete the metadata files that the table's properties let go."""
+        """Write the hint of a directory; delete the metadata files that the table's properties let go, and what no
+        snapshot names."""
         self._swap.after_commit()
+        if self._made is not None:
+            self._made[1].store.discard_unnamed()
 
     # ---- states -----------------------------------------------------------------------------------------------------
 

@@ -108,15 +108,14 @@ def encode_list(
     members = merged_members(list_members(format_version), stored.writers)
     fresh, old = rows[: len(new)], rows[len(new) :]
     summaries = [found for _, found in new]
-    columns = []
-    for member in members:
-        parts = []
-        if fresh:
-            parts.append(_encoded_summaries(summaries) if member.id == _SUMMARIES else _encoded(member, fresh))
-        if old:
-            parts.append(_carried(member, stored, kept, old))
-        columns.append(pa.concat_arrays(parts) if parts else pa.array([], _BINARY))
-    records = join(*columns)
+    parts = [pa.array([], _BINARY)]
+    if fresh:
+        parts.append(
+            join(*(_encoded_summaries(summaries) if m.id == _SUMMARIES else _encoded(m, fresh) for m in members))
+        )
+    if old:
+        parts.append(join(*(_carried(m, stored, kept, old) for m in members)))
+    records = pa.concat_arrays(parts)
     metadata = {**head, "format-version": str(format_version)}
     return container_file(list_schema(members), metadata, list(encoded_blocks(records, codec)), codec), next_row_id
 
@@ -160,7 +159,8 @@ def _carried(member: Member, stored: StoredList, kept: np.ndarray, rows: Sequenc
     own = stored.writers.get(member.id)
     assert stored.raw is not None
     if own is not None and own.encoding == member.encoding and member.id != 520:
-        return pc.take(stored.raw[(member.id, RAW)].bytes_array(_BINARY), pa.array(kept))
+        column = stored.raw[(member.id, RAW)].bytes_array(_BINARY)
+        return column if len(kept) == len(stored.rows) else pc.take(column, pa.array(kept))
     if member.id == _SUMMARIES:
         return _stored_summaries(stored, kept)
     return _encoded(member, rows)

@@ -1,0 +1,125 @@
+"""Write rows as one Parquet file, laid out as a target asks."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import IO, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ....plugin.writing.parquet_options import BloomFilter
+from ....plugin.writing.write_target import WriteTarget, stored_leaves
+
+__all__ = ["ParquetLayout"]
+
+_FEWEST_ROWS = 100
+"""Of a row group, unless no more are there: so many rows the Java reference writes before it looks at the size."""
+_HASHES = 8
+"""Bits that a value sets in a block of a Bloom filter. Source: Parquet format, "Bloom Filter"."""
+
+
+class ParquetLayout:
+    """Writes the files of a target.
+
+    Parameters
+    ----------
+    target : WriteTarget
+    schema : pyarrow.Schema
+        Of the files, as they store it.
+    """
+
+    def __init__(self, target: WriteTarget, schema: pa.Schema) -> None:
+        self._target = target
+        self._schema = schema
+        self._options = _writer_options(target, schema)
+
+    def write(self, table: pa.Table, sink: IO[bytes]) -> pq.FileMetaData:
+        """Write the rows, which have the schema of the files. Returns the footer."""
+        footers: list[pq.FileMetaData] = []
+        options = {**self._options, **self._filters(table.num_rows)}
+        with pq.ParquetWriter(sink, self._schema, metadata_collector=footers, **options) as writer:
+            for group in self._row_groups(table, sink):
+                writer.write_table(group, row_group_size=self._target.row_group_rows)
+        return footers[0]
+
+    def _row_groups(self, table: pa.Table, sink: IO[bytes]) -> Iterator[pa.Table]:
+        """The rows in pieces that make a row group at most. Each is measured in the file before the next is cut.
+
+        The first is cut by the size of its rows in memory, which is hardly ever less than that in the file.
+        """
+        most = self._target.parquet.row_group_bytes
+        if most is None:
+            yield table
+            return
+        start = 0
+        row_bytes = table.nbytes / max(table.num_rows, 1)
+        while start < table.num_rows:
+            before = sink.tell()
+            count = max(int(most / max(row_bytes, 1e-9)), _FEWEST_ROWS)
+            count = min(count, self._target.row_group_rows, table.num_rows - start)
+            yield table.slice(start, count)
+            start += count
+            row_bytes = (sink.tell() - before) / count
+
+    def _filters(self, rows: int) -> dict[str, Any]:
+        """The options of Bloom filters, which depend on how many rows a row group may have."""
+        asked = self._target.parquet.bloom_filters
+        if not asked or "bloom_filter_options" not in _known_options():
+            return {}
+        group = max(min(rows, self._target.row_group_rows), 1)
+        most = self._target.parquet.bloom_filter_bytes
+        return {"bloom_filter_options": {path: _filter(asked[i], group, most) for path, i in self._paths if i in asked}}
+
+    @property
+    def _paths(self) -> list[tuple[str, int]]:
+        return _leaf_paths(self._target, self._schema)
+
+
+def _writer_options(target: WriteTarget, schema: pa.Schema) -> dict[str, Any]:
+    """What :class:`pyarrow.parquet.ParquetWriter` is given. Older ones know less, and are not asked for it."""
+    asked = target.parquet
+    found: dict[str, Any] = {"compression": target.compression, "data_page_version": asked.page_version}
+    optional = {
+        "compression_level": asked.compression_level,
+        "data_page_size": asked.page_bytes,
+        "max_rows_per_page": asked.page_rows,
+        "dictionary_pagesize_limit": asked.dictionary_bytes,
+    }
+    found |= {name: value for name, value in optional.items() if value is not None and name in _known_options()}
+    for name, left_out in (
+        ("use_dictionary", asked.without_dictionary),
+        ("write_statistics", asked.without_statistics),
+    ):
+        if left_out:
+            found[name] = [path for path, i in _leaf_paths(target, schema) if i not in left_out]
+    return found
+
+
+@lru_cache(maxsize=1)
+def _known_options() -> frozenset[str]:
+    return frozenset(inspect.signature(pq.ParquetWriter.__init__).parameters)
+
+
+def _leaf_paths(target: WriteTarget, schema: pa.Schema) -> list[tuple[str, int]]:
+    """The leaves of a file as Parquet names them, and their field ids."""
+    footers: list[pq.FileMetaData] = []
+    with pq.ParquetWriter(pa.BufferOutputStream(), schema, metadata_collector=footers):
+        pass
+    stored = footers[0].schema
+    paths = [stored.column(i).path for i in range(len(stored))]
+    return [(path, leaf[-1].id) for path, leaf in zip(paths, stored_leaves(target), strict=True)]
+
+
+def _filter(asked: BloomFilter, rows: int, most_bytes: int) -> dict[str, Any]:
+    """The options of one filter: it is for no more values than a row group has, and than ``most_bytes`` have room for.
+
+    A filter for n values takes -8 n / ln(1 - p^(1/8)) bits, rounded up to a power of two. Source: Parquet format.
+    """
+    bits = 8 * (1 << (max(most_bytes, 32).bit_length() - 1))
+    room = int(-bits * math.log(1 - asked.false_positives ** (1 / _HASHES)) / _HASHES)
+    wanted = min(asked.distinct_values or rows, rows)
+    return {"ndv": max(min(wanted, room), 1), "fpp": asked.false_positives}
