@@ -128,7 +128,7 @@ NOT_HERE: dict[str, dict[str, str]] = {
         ),
         **dict.fromkeys(
             ("vacuum", "expire_snapshots", "remove_orphan_files", "delete_orphan_files", "maintenance"),
-            f"old files are not removed here; {_OTHERS}",
+            f"old files are not removed here; .orphan_files() lists those that nothing names, and {_OTHERS}",
         ),
         **dict.fromkeys(("add_files", "generate", "clone", "convert"), f"there is no such verb here; {_OTHERS}"),
     },

@@ -29,7 +29,7 @@ from .recent_bytes import RecentBytes
 from .redaction import HiddenOptions, Redactor, without_credentials
 from .request_meter import RequestMeter
 from .stores.addresses import credentials_of
-from .stores.base import FileInfo, ObjectStore, PutOutcome, TooLongError, past_the_end
+from .stores.base import FileInfo, ObjectStore, PutOutcome, Tail, TooLongError, past_the_end
 from .stores.file_system import open_file_system, store_of_object
 from .stores.opening import no_bucket, open_store
 from .stores.remote_file import TAIL_BYTES, RemoteFile, tail_bytes
@@ -278,7 +278,7 @@ class Storage(Portable):
         self.meter.count(waited_for, len(data))
         return data
 
-    def _request_tail(self, path: str, waited_for: int, length: int = TAIL_BYTES) -> tuple[memoryview, int]:
+    def _request_tail(self, path: str, waited_for: int, length: int = TAIL_BYTES) -> Tail:
         found = self.store_of(path).tail(path, length)
         self.meter.count(waited_for, len(found[0]))
         return found
@@ -296,7 +296,7 @@ class Storage(Portable):
             return open_local(normalize(path))
         return self._open_remote(path, lambda: self._request_tail(path, self.meter.chain, tail_bytes(size)))
 
-    def _open_remote(self, path: str, tail: Callable[[], tuple[memoryview, int]]) -> pa.NativeFile:
+    def _open_remote(self, path: str, tail: Callable[[], Tail]) -> pa.NativeFile:
         from .stores.remote_source import RemoteSource
 
         meter = self.meter
@@ -324,8 +324,8 @@ class Storage(Portable):
             data = self._recent.get((path, size, mtime_ms), lambda: self._get(path), len)
             return pa.BufferReader(pa.py_buffer(data))
 
-        def read() -> tuple[memoryview, int]:
-            found: tuple[memoryview, int] | None = self._taken((path, "tail"))
+        def read() -> Tail:
+            found: Tail | None = self._taken((path, "tail"))
             return found or self._request_tail(path, self.meter.chain)
 
         return self._open_remote(

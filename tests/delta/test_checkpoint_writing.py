@@ -18,10 +18,12 @@ from tableformats_delta.statistics.stats_json import Leaf
 from tableformats_delta.statistics.stats_struct import stats_texts, structs_of_texts
 
 import tableformats as tf
+from tableformats.io.storage import Storage
 from tableformats.schema import PrimitiveType
 
 from ..support.conformance import DeltaCase, delta_cases, needs_tables
 from ..support.delta_log import WITH_VECTORS, DeltaLog, add, field, remove, stats, vector
+from ..support.s3_stub import S3Stub
 
 SOON = 2**43  # a deletion that no retention has expired
 LATEST = "_last_checkpoint"
@@ -436,6 +438,39 @@ def test_a_checkpoint_that_is_replaced_while_it_is_read(tmp_path: Path) -> None:
     with pytest.raises(tf.CorruptMetadataError, match="replaced a checkpoint"):
         list(file.files())
     assert tf.open_table(tmp_path / "t").to_arrow("n = 1").num_rows == 1
+
+
+@pytest.mark.parametrize("has_etags", [True, False])
+def test_a_large_remote_checkpoint_that_is_replaced_while_it_is_read(tmp_path: Path, has_etags: bool) -> None:
+    """Its ranges are of one file where the store names contents; of a store without ETags nobody can say it."""
+    log = DeltaLog(tmp_path / "t").start(field("n", "long"))
+    log.commit(1, *(add(f"f{i}", stats=stats(1, minValues={"n": i}, maxValues={"n": i})) for i in range(6000)))
+    rows = pq.read_table(tf.open_table(tmp_path / "t").checkpoint().path)
+    with S3Stub() as stub:
+        key = "t/_delta_log/00000000000000000001.checkpoint.parquet"
+
+        def replaced(rows: pa.Table) -> int:
+            sink = pa.BufferOutputStream()
+            pq.write_table(rows, sink, compression="none", use_dictionary=False, write_statistics=False)
+            stub.put(key, sink.getvalue().to_pybytes())
+            return len(sink.getvalue())
+
+        size = replaced(rows)
+        storage = Storage("s3://bucket/t", stub.options)
+        if not has_etags:
+            store = storage.store_of("s3://bucket/t")
+            store.tail = lambda path, length, tail=store.tail: tail(path, length)._replace(etag=None)  # type: ignore[method-assign]
+        file = CheckpointFile(storage, f"s3://bucket/{key}", size, whole=False)
+        leaf = Leaf(1, ("n",), PrimitiveType("long"), False)
+        batch = next(iter(file.files()))
+        adds = [i for i, is_add in enumerate(rows["add"].is_valid().to_pylist()) if is_add]
+        order = dict(zip(adds, reversed(adds), strict=True))
+        assert replaced(rows.take([order.get(i, i) for i in range(rows.num_rows)])) == size
+        if has_etags:
+            with pytest.raises(tf.CorruptMetadataError, match="replaced a file while it was read"):
+                batch.statistics.scan([leaf], None)
+        else:
+            batch.statistics.scan([leaf], None)
 
 
 def test_a_failed_checkpoint_leaves_no_hint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

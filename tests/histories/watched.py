@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tableformats.io.stores.base import FileInfo, ObjectStore, PutOutcome
+from tableformats.io.stores.base import FileInfo, ObjectStore, PutOutcome, Tail
 
 from ..support.memory_store import MemoryStore
 
@@ -45,13 +45,15 @@ class WatchedStore(ObjectStore):
     def below(self, directory: str) -> Iterator[list[FileInfo]]:
         yield from self._hook(Request("pages", directory), lambda: list(self.inner.below(directory)))
 
-    def get(self, path: str, offset: int = 0, length: int | None = None, limit: int | None = None) -> memoryview:
+    def get(
+        self, path: str, offset: int = 0, length: int | None = None, limit: int | None = None, etag: str | None = None
+    ) -> memoryview:
         return self._hook(Request("get", path), lambda: self.inner.get(path, offset, length, limit))  # type: ignore[no-any-return]
 
     def get_ranges(self, path: str, ranges: Sequence[tuple[int, int]]) -> list[memoryview]:
         return self._hook(Request("get_ranges", path), lambda: self.inner.get_ranges(path, ranges))  # type: ignore[no-any-return]
 
-    def tail(self, path: str, length: int) -> tuple[memoryview, int]:
+    def tail(self, path: str, length: int) -> Tail:
         return self._hook(Request("tail", path), lambda: self.inner.tail(path, length))  # type: ignore[no-any-return]
 
     def head(self, path: str) -> FileInfo:

@@ -19,7 +19,7 @@ import tableformats as tf
 from tableformats.errors import LimitExceededError, StoreError, TableFormatsError, UnsupportedFeatureError
 from tableformats.io.storage import PutOutcome, Storage
 from tableformats.io.stores import remote_file
-from tableformats.io.stores.base import ObjectStore
+from tableformats.io.stores.base import ObjectStore, Tail
 from tableformats.io.stores.remote_file import BLOCK_BYTES, TAIL_BYTES, RemoteFile
 from tableformats.limits import Limits
 from tests.support.s3_stub import S3Stub
@@ -208,7 +208,7 @@ def test_ranges_that_are_read_ahead_give_the_same_bytes(
 ) -> None:
     data = bytes(range(200))
     with mock.patch.multiple("tableformats.io.stores.remote_file", HOLE_BYTES=4, PIECE_BYTES=16, BLOCK_BYTES=8):
-        end = memoryview(data)[len(data) - tail :], len(data)
+        end = Tail(memoryview(data)[len(data) - tail :], len(data))
         with RemoteFile(OneObject(data), "s3://b/x", end, lambda size: None).with_ranges(ranges) as file:
             for offset, length in reads:
                 file.seek(offset)
@@ -221,7 +221,9 @@ class OneObject(ObjectStore):
     def __init__(self, data: bytes) -> None:
         self._data = data
 
-    def get(self, path: str, offset: int = 0, length: int | None = None, limit: int | None = None) -> memoryview:
+    def get(
+        self, path: str, offset: int = 0, length: int | None = None, limit: int | None = None, etag: str | None = None
+    ) -> memoryview:
         assert length and offset + length <= len(self._data)
         return memoryview(self._data)[offset : offset + length]
 

@@ -111,7 +111,7 @@ MUTANTS = (
     ),
     Mutant(
         "buckets-are-files",
-        "core:ObstoreStore.head",
+        "core:ObstoreStore._head",
         "if not self._address.key(path):",
         "if False:",
         "a bucket without files is a file",

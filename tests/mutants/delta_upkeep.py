@@ -41,6 +41,22 @@ MUTANTS = (
         _CHECKPOINTS,
     ),
     Mutant(
+        "checkpoint-is-replaced-while-it-is-read",
+        "delta:CheckpointFile._open_local",
+        "if (after := self.storage.stamp_of(self.path)) != before:",
+        "if (after := self.storage.stamp_of(self.path)) == ():",
+        "paths of one checkpoint stand beside the statistics of another one, so a file with matching rows is dropped",
+        _CHECKPOINTS,
+    ),
+    Mutant(
+        "ranges-of-a-file-that-was-replaced",
+        "core:RemoteFile._get",
+        "etag=self._etag",
+        "etag=None",
+        "ranges of a large remote file are of two files that two writers put there: columns of both stand side by side",
+        _CHECKPOINTS,
+    ),
+    Mutant(
         "hint-goes-backwards",
         "delta:write_hint",
         'known > content["version"]',

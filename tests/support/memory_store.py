@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from tableformats.errors import StoreTimeoutError
 from tableformats.io.storage import Storage
-from tableformats.io.stores.base import FileInfo, ObjectStore, PutOutcome, TooLongError, past_the_end
+from tableformats.io.stores.base import FileInfo, ObjectStore, PutOutcome, Tail, TooLongError, past_the_end
 
 ROOT = "s3://bucket/table"
 
@@ -34,7 +34,9 @@ class MemoryStore(ObjectStore):
     def below(self, directory: str) -> Iterator[list[FileInfo]]:
         yield [self.head(path) for path in sorted(self.files) if path.startswith(f"{directory}/")]
 
-    def get(self, path: str, offset: int = 0, length: int | None = None, limit: int | None = None) -> memoryview:
+    def get(
+        self, path: str, offset: int = 0, length: int | None = None, limit: int | None = None, etag: str | None = None
+    ) -> memoryview:
         if self.unreadable:
             raise StoreTimeoutError("the store did not answer in time", path=path)
         data = self._data(path)
@@ -48,9 +50,9 @@ class MemoryStore(ObjectStore):
     def get_ranges(self, path: str, ranges: Sequence[tuple[int, int]]) -> list[memoryview]:
         return [self.get(path, offset, length) for offset, length in ranges]
 
-    def tail(self, path: str, length: int) -> tuple[memoryview, int]:
+    def tail(self, path: str, length: int) -> Tail:
         data = self._data(path)
-        return memoryview(data)[-length:], len(data)
+        return Tail(memoryview(data)[-length:], len(data))
 
     def head(self, path: str) -> FileInfo:
         return FileInfo(posixpath.basename(path), path, len(self._data(path)), self.mtime_ms)

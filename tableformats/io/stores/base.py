@@ -9,10 +9,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import field
 from enum import Enum
+from typing import NamedTuple
 
 from ...dataclass import dataclass
+from ...errors import CorruptMetadataError
 
-__all__ = ["Concurrency", "FileInfo", "ObjectStore", "PutOutcome"]
+__all__ = ["Concurrency", "FileInfo", "ObjectStore", "PutOutcome", "Tail"]
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,14 @@ class Concurrency:
 
     large: int = 32
     small: int = field(default_factory=_most_small)
+
+
+class Tail(NamedTuple):
+    """The end of a file, and the size of all of it. ``etag`` names its content; None: the store does not."""
+
+    data: memoryview
+    size: int
+    etag: str | None = None
 
 
 class PutOutcome(Enum):
@@ -78,7 +88,9 @@ class ObjectStore(ABC):
         """All files below ``directory``, at every depth, in pages and in any order."""
 
     @abstractmethod
-    def get(self, path: str, offset: int = 0, length: int | None = None, limit: int | None = None) -> memoryview:
+    def get(
+        self, path: str, offset: int = 0, length: int | None = None, limit: int | None = None, etag: str | None = None
+    ) -> memoryview:
         """The bytes of a file, or of a range of it, with one request.
 
         Parameters
@@ -87,9 +99,13 @@ class ObjectStore(ABC):
             Bytes; None: to the end.
         limit : int, optional
             Nothing is read where more bytes than this would be.
+        etag : str, optional
+            What :meth:`tail` said of the file. A store that names contents refuses those of another file.
 
         Raises
         ------
+        CorruptMetadataError
+            The file was replaced since ``etag`` was asked for.
         TooLongError
             There are more bytes than ``limit``.
         OSError
@@ -101,8 +117,8 @@ class ObjectStore(ABC):
         """The bytes of several (offset, length) of one file. Neighbours share a request; others run at once."""
 
     @abstractmethod
-    def tail(self, path: str, length: int) -> tuple[memoryview, int]:
-        """The last ``length`` bytes of a file, or all of a shorter one, and its size."""
+    def tail(self, path: str, length: int) -> Tail:
+        """The last ``length`` bytes of a file, or all of a shorter one."""
 
     @abstractmethod
     def head(self, path: str) -> FileInfo:
@@ -141,6 +157,13 @@ class TooLongError(Exception):
     def __init__(self, size: int) -> None:
         super().__init__(size)
         self.size = size
+
+
+def replaced(path: str) -> CorruptMetadataError:
+    """The error for a file that is another one than when its end was read."""
+    return CorruptMetadataError(
+        "another writer replaced a file while it was read", path=path, hint="Nothing is lost: open the table again"
+    )
 
 
 def past_the_end(path: str, offset: int, length: int, size: int) -> OSError:

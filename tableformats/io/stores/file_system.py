@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ...errors import TableFormatsError, UnsupportedFeatureError
 from ..paths import scheme_of
 from ..redaction import RedactingProxy, Redactor, without_credentials
-from .base import FileInfo, ObjectStore, PutOutcome, TooLongError, past_the_end
+from .base import FileInfo, ObjectStore, PutOutcome, Tail, TooLongError, past_the_end
 from .faults import fault_of
 
 if TYPE_CHECKING:
@@ -151,8 +151,10 @@ class FileSystemStore(ObjectStore):
             if one.type == fs.FileType.File
         ]
 
-    def get(self, path: str, offset: int = 0, length: int | None = None, limit: int | None = None) -> memoryview:
-        """See :meth:`ObjectStore.get`."""
+    def get(
+        self, path: str, offset: int = 0, length: int | None = None, limit: int | None = None, etag: str | None = None
+    ) -> memoryview:
+        """See :meth:`ObjectStore.get`. File systems have no ETags."""
         try:
             with self.filesystem.open_input_file(_inner(path)) as source:
                 size = source.size()
@@ -173,10 +175,10 @@ class FileSystemStore(ObjectStore):
         """See :meth:`ObjectStore.get_ranges`."""
         return [self.get(path, offset, length) for offset, length in ranges]
 
-    def tail(self, path: str, length: int) -> tuple[memoryview, int]:
+    def tail(self, path: str, length: int) -> Tail:
         """See :meth:`ObjectStore.tail`."""
         size = self.head(path).size
-        return self.get(path, max(size - length, 0), min(size, length)), size
+        return Tail(self.get(path, max(size - length, 0), min(size, length)), size)
 
     def head(self, path: str) -> FileInfo:
         """See :meth:`ObjectStore.head`."""

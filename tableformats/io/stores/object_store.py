@@ -7,10 +7,17 @@ import posixpath
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...errors import StoreConnectionError, StoreError, StoreTimeoutError, TableFormatsError, UnsupportedFeatureError
+from ...errors import (
+    CorruptMetadataError,
+    StoreConnectionError,
+    StoreError,
+    StoreTimeoutError,
+    TableFormatsError,
+    UnsupportedFeatureError,
+)
 from ..redaction import Redactor
 from .addresses import Address
-from .base import Concurrency, FileInfo, ObjectStore, PutOutcome, TooLongError, past_the_end
+from .base import Concurrency, FileInfo, ObjectStore, PutOutcome, Tail, TooLongError, past_the_end, replaced
 from .faults import fault_of, not_of_a_store
 from .options import StoreOptions, parse_options
 from .profiles import profile_settings
@@ -169,7 +176,9 @@ class ObstoreStore(ObjectStore):
             round(meta["last_modified"].timestamp() * 1000),
         )
 
-    def get(self, path: str, offset: int = 0, length: int | None = None, limit: int | None = None) -> memoryview:
+    def get(
+        self, path: str, offset: int = 0, length: int | None = None, limit: int | None = None, etag: str | None = None
+    ) -> memoryview:
         """See :meth:`ObjectStore.get`."""
         import obstore
 
@@ -187,8 +196,10 @@ class ObstoreStore(ObjectStore):
             start, stop = answer.range
             if limit is not None and stop - start > limit:
                 raise TooLongError(stop - start)
+            if etag is not None and answer.meta["e_tag"] not in (etag, None):
+                raise replaced(path)
             data = memoryview(answer.bytes())
-        except TooLongError:
+        except (TooLongError, CorruptMetadataError):
             raise
         except Exception as error:
             found = self._fault(error, path)
@@ -213,24 +224,30 @@ class ObstoreStore(ObjectStore):
             raise self._fault(error, path) from None
         return [memoryview(data) for data in found]
 
-    def tail(self, path: str, length: int) -> tuple[memoryview, int]:
+    def tail(self, path: str, length: int) -> Tail:
         """See :meth:`ObjectStore.tail`."""
         import obstore
 
         if self._address.service in _NO_SUFFIX_RANGES:
-            size = self.head(path).size
-            return self.get(path, max(size - length, 0), min(length, size)), size
+            known = self._head(path)
+            size, etag = known["size"], known["e_tag"]
+            return Tail(self.get(path, max(size - length, 0), min(length, size), etag=etag), size, etag)
         try:
             answer = obstore.get(self._client, self._address.key(path), options={"range": {"suffix": length}})
-            return memoryview(answer.bytes()), answer.meta["size"]
+            # Several hosts behind one name may each have an ETag of their own.
+            etag = None if self._address.service == "http" else answer.meta["e_tag"]
+            return Tail(memoryview(answer.bytes()), answer.meta["size"], etag)
         except Exception as error:
             found = self._fault(error, path)
             if isinstance(found, StoreError) and found.status == 416:  # the file is empty
-                return memoryview(b""), self.head(path).size
+                return Tail(memoryview(b""), self.head(path).size)
             raise found from None
 
     def head(self, path: str) -> FileInfo:
         """See :meth:`ObjectStore.head`."""
+        return self._info(self._head(path))
+
+    def _head(self, path: str) -> Any:
         import obstore
 
         if not self._address.key(path):  # the bucket itself, which stores answer for
@@ -241,7 +258,7 @@ class ObstoreStore(ObjectStore):
             raise self._fault(error, path) from None
         if found["e_tag"] is None and self._address.service != "http":
             raise not_of_a_store(path)
-        return self._info(found)
+        return found
 
     def has_files_below(self, directory: str) -> bool:
         """See :meth:`ObjectStore.has_files_below`."""

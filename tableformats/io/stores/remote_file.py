@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Iterable
 from functools import partial
 
 from ...runtime.io_threads import ReadAhead
-from .base import ObjectStore
+from .base import ObjectStore, Tail
 
 __all__ = ["TAIL_BYTES", "RemoteFile", "tail_bytes"]
 
@@ -39,8 +39,9 @@ class RemoteFile(io.RawIOBase):
     store : ObjectStore
     path : str
         Absolute.
-    tail : (memoryview, int)
-        The last bytes of the file, and its size; see :meth:`ObjectStore.tail`.
+    tail : Tail
+        The last bytes of the file, and its size; see :meth:`ObjectStore.tail`. Where it has an ETag, all that is read
+        is of the file that had it.
     count : callable
         Called with the number of bytes of each request.
     ranges : iterable of (int, int)
@@ -51,7 +52,7 @@ class RemoteFile(io.RawIOBase):
         self,
         store: ObjectStore,
         path: str,
-        tail: tuple[memoryview, int],
+        tail: Tail,
         count: Callable[[int], None],
         ranges: Iterable[tuple[int, int]] = (),
     ) -> None:
@@ -60,7 +61,7 @@ class RemoteFile(io.RawIOBase):
         self._path = path
         self._count = count
         self._at = 0
-        self._tail, self.size = tail
+        self._tail, self.size, self._etag = tail
         self._tail_start = self.size - len(self._tail)
         self._block: memoryview = memoryview(b"")
         self._block_start = 0
@@ -73,7 +74,7 @@ class RemoteFile(io.RawIOBase):
 
     def with_ranges(self, ranges: Iterable[tuple[int, int]]) -> RemoteFile:
         """The same file, with other ranges that are being read."""
-        return RemoteFile(self._store, self._path, (self._tail, self.size), self._count, ranges)
+        return RemoteFile(self._store, self._path, Tail(self._tail, self.size, self._etag), self._count, ranges)
 
     def close(self) -> None:
         if not self.closed:
@@ -82,7 +83,7 @@ class RemoteFile(io.RawIOBase):
         super().close()
 
     def _get(self, start: int, length: int) -> memoryview:
-        data = self._store.get(self._path, start, length)
+        data = self._store.get(self._path, start, length, etag=self._etag)
         self._count(len(data))
         return data
 

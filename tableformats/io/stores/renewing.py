@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from ...errors import StorePermissionError, TableFormatsError
-from .base import Concurrency, FileInfo, ObjectStore, PutOutcome
+from .base import Concurrency, FileInfo, ObjectStore, PutOutcome, Tail
 
 __all__ = ["RenewedOptions", "RenewingStore"]
 
@@ -158,15 +158,17 @@ class RenewingStore(ObjectStore):
             yield first
             yield from rest
 
-    def get(self, path: str, offset: int = 0, length: int | None = None, limit: int | None = None) -> memoryview:
+    def get(
+        self, path: str, offset: int = 0, length: int | None = None, limit: int | None = None, etag: str | None = None
+    ) -> memoryview:
         """See :meth:`ObjectStore.get`."""
-        return self._call(lambda store: store.get(path, offset, length, limit))
+        return self._call(lambda store: store.get(path, offset, length, limit, etag))
 
     def get_ranges(self, path: str, ranges: Sequence[tuple[int, int]]) -> list[memoryview]:
         """See :meth:`ObjectStore.get_ranges`."""
         return self._call(lambda store: store.get_ranges(path, ranges))
 
-    def tail(self, path: str, length: int) -> tuple[memoryview, int]:
+    def tail(self, path: str, length: int) -> Tail:
         """See :meth:`ObjectStore.tail`."""
         return self._call(lambda store: store.tail(path, length))
 
