@@ -5,7 +5,8 @@ from __future__ import annotations
 import click
 
 from .options import form_options, limit_option, pairs
-from .output import echo, print_table, rows_of, show
+from .output import echo, print_table, show
+from .values import rows_of
 
 __all__ = ["CATALOG_COMMANDS"]
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..inspect.text import bytes_text, changed_rows_text, count_text, location_text, printable, time_text
+from .columns import texts_of
 from .options import (
     as_number,
     filter_options,
@@ -25,9 +26,12 @@ from .options import (
     snapshot_options,
     table_options,
 )
-from .output import echo, is_number, print_table, rows_of, show, value_text, values_of
+from .output import echo, print_columns, print_table, show
+from .values import is_number, rows_of, values_of
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from ..planning.handle import SnapshotHandle
     from ..plugin.partitions import PartitionField
     from ..plugin.report import ScanReport
@@ -152,14 +156,13 @@ def files(form: str, limit: int | None, **chosen: Any) -> None:
     scan = opened_scan(chosen)
     found = scan.plan().files
     shown = found if limit is None else found.slice(0, limit)
-    rows = rows_of(shown)
-    document = {**identity(scan.snapshot), "files": rows}
+    document = {**identity(scan.snapshot), "files": shown}
 
     def text() -> None:
-        _print_files(rows, scan.snapshot)
-        _tell_rest(len(rows), found.num_rows, "--limit")
+        _print_files(shown, scan.snapshot)
+        _tell_rest(shown.num_rows, found.num_rows, "--limit")
 
-    show(form, "files", document, text, rows, found.column_names)
+    show(form, "files", document, text, shown, found.column_names)
 
 
 @click.command()
@@ -194,34 +197,32 @@ def plan(form: str, show_all: bool, every_file: bool, file: str | None, **chosen
         )
     elif every_file:
         verdicts = planned.verdicts()
-        rows = rows_of(verdicts)
-        document = {**start, "files": rows}
+        document = {**start, "files": verdicts}
         show(
             form,
             "plan-files",
             document,
-            lambda: _print_verdicts(rows, most, scan.snapshot),
-            rows,
+            lambda: _print_verdicts(verdicts, most, scan.snapshot),
+            verdicts,
             verdicts.column_names,
         )
     elif form == "table":
         echo(planned.explain())
         echo("\nPlanned files")
         listed = planned.files
-        _print_files(rows_of(listed.slice(0, most)), scan.snapshot)
+        _print_files(listed.slice(0, most), scan.snapshot)
         _tell_rest(min(listed.num_rows, most or listed.num_rows), listed.num_rows, "--all")
     else:
         from ..expressions import TRUE
 
-        rows = rows_of(planned.files)
         document = {
             **start,
             "report": planned.report.as_dict(),
             "filter_parts": planned.attribution.as_dict() if form == "json" else None,
             "residual": None if planned.residual == TRUE else str(planned.residual),
-            "files": rows,
+            "files": planned.files,
         }
-        show(form, "plan", document, lambda: None, rows, planned.files.column_names)
+        show(form, "plan", document, lambda: None, planned.files, planned.files.column_names)
 
 
 @click.command()
@@ -254,8 +255,7 @@ def read(form: str, **chosen: Any) -> None:
         if shown.num_rows < found.num_rows:
             echo(f"The first {_SHOWN_ROWS} rows; --limit shows more")
 
-    rows = [] if form == "table" else rows_of(found)
-    show(form, "read", {**identity(scan.snapshot), "rows": rows}, text, rows, found.column_names)
+    show(form, "read", {**identity(scan.snapshot), "rows": found}, text, found, found.column_names)
 
 
 @click.command(short_help="Show the differences between two versions.")
@@ -272,7 +272,7 @@ def diff(form: str, show_all: bool, limit: int | None, first: str, last: str | N
     table = opened_table(chosen)
     found = compare(table.snapshot(as_number(first)), table.snapshot(as_number(last)))
     files = {name: getattr(found, name) for name in ("added", "removed", "deletes_changed")}
-    parts = {name: rows_of(table if limit is None else table.slice(0, limit)) for name, table in files.items()}
+    parts = {name: table if limit is None else table.slice(0, limit) for name, table in files.items()}
     most = None if show_all or limit is not None else _SHOWN_FILES
     document = {
         **table_identity(table),
@@ -288,13 +288,14 @@ def diff(form: str, show_all: bool, limit: int | None, first: str, last: str | N
         for d in found.metadata:
             echo(printable(f"     {d.kind}: {d.before or 'nothing'} -> {d.after or 'nothing'}"))
         for title, name in (("added", "added"), ("removed", "removed"), ("with other deletes", "deletes_changed")):
-            total, shown = files[name].num_rows, parts[name][:most]
+            total, shown = files[name].num_rows, parts[name].slice(0, most)
             echo(f"\nFiles {title}: {count_text(total)}")
-            if shown:
+            if shown.num_rows:
                 _print_files(shown, found.last)
-            _tell_rest(len(shown), total, "--all")
+            _tell_rest(shown.num_rows, total, "--all")
 
-    records = [{"change": name, **row} for name, rows in parts.items() for row in rows]
+    asks_for_rows = form in ("tsv", "jsonl")
+    records = [{"change": name, **row} for name, part in parts.items() for row in rows_of(part) if asks_for_rows]
     columns = ["change", *(name for name in found.added.column_names)]
     show(form, "diff", document, text, records, columns)
 
@@ -424,35 +425,36 @@ def _source(field: PartitionField, snapshot: SnapshotHandle) -> str | None:
     return ".".join(f.name for f in path) or None
 
 
-def _print_verdicts(files: Sequence[Mapping[str, Any]], most: int | None, snapshot: SnapshotHandle) -> None:
-    rows = [(f["path"], f["verdict"], " and ".join(f["dropped_by"])) for f in files[:most]]
-    print_table(["path", "verdict", "dropped by"], rows, paths=["path"], below=snapshot.location)
-    _tell_rest(len(rows), len(files), "--all")
+def _print_verdicts(files: pa.Table, most: int | None, snapshot: SnapshotHandle) -> None:
+    shown = files.slice(0, most)
+    dropped_by = [" and ".join(map(printable, parts)) for parts in values_of(shown["dropped_by"])]
+    columns = [texts_of(shown["path"]), texts_of(shown["verdict"]), dropped_by]
+    print_columns(["path", "verdict", "dropped by"], columns, paths=["path"], below=snapshot.location)
+    _tell_rest(shown.num_rows, files.num_rows, "--all")
 
 
-def _print_files(files: Sequence[Mapping[str, Any]], snapshot: SnapshotHandle) -> None:
+def _print_files(files: pa.Table, snapshot: SnapshotHandle) -> None:
     """A table of files, without the columns in which none has anything."""
-    rows = [
-        (
-            f["path"],
-            bytes_text(f["size_bytes"]),
-            count_text(f["record_count"]),
-            ", ".join(map(_partition_value, (f["partition"] or {}).items())),
-            ", ".join(sorted({d["kind"] for d in f["deletes"]})),
-            "yes" if f["fully_matched"] else "no",
-        )
-        for f in files
+    columns = {
+        "path": texts_of(files["path"]),
+        "size": [bytes_text(size) for size in values_of(files["size_bytes"])],
+        "rows": [count_text(count) for count in values_of(files["record_count"])],
+        "partition": _partition_texts(files["partition"].combine_chunks()),
+        "deletes": [", ".join(sorted({d["kind"] for d in deletes or ()})) for deletes in values_of(files["deletes"])],
+        "all rows match": ["yes" if matched else "no" for matched in values_of(files["fully_matched"])],
+    }
+    shown = {name: texts for i, (name, texts) in enumerate(columns.items()) if i < 3 or any(texts)}
+    print_columns(list(shown), list(shown.values()), numeric=["size", "rows"], paths=["path"], below=snapshot.location)
+
+
+def _partition_texts(partition: pa.StructArray) -> list[str]:
+    """``day=3, kind=null`` of each file."""
+    names = [partition.type.field(i).name for i in range(partition.type.num_fields)]
+    columns = [
+        [f"{printable(name)}={text}" for text in texts_of(values, null="null")]
+        for name, values in zip(names, partition.flatten(), strict=True)
     ]
-    names = ["path", "size", "rows", "partition", "deletes", "all rows match"]
-    used = [i for i in range(len(names)) if i < 3 or any(row[i] for row in rows)]
-    shown = [[row[i] for i in used] for row in rows]
-    below = snapshot.location
-    print_table([names[i] for i in used], shown, numeric=["size", "rows"], paths=["path"], below=below)
-
-
-def _partition_value(item: tuple[str, Any]) -> str:
-    name, value = item
-    return f"{name}={'null' if value is None else value_text(value)}"
+    return list(map(", ".join, zip(*columns, strict=True))) if columns else [""] * len(partition)
 
 
 def _tell_rest(shown: int, total: int, option: str) -> None:

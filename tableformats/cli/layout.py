@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 from ..display import shortened
 
-__all__ = ["folded", "table_lines", "width_of"]
+__all__ = ["column_lines", "folded", "table_lines", "width_of"]
 
 _GAP = "  "
 _LEAST_PATH = 24
@@ -46,9 +47,15 @@ def folded(text: str, width: int | None) -> str:
     return "\n".join(lines)
 
 
-def table_lines(
-    columns: Sequence[str],
-    rows: Sequence[Sequence[str]],
+def table_lines(columns: Sequence[str], rows: Sequence[Sequence[str]], **options: Any) -> Iterator[str]:
+    """:func:`column_lines` of a table that is given by its rows."""
+    values = [list(column) for column in zip(*rows, strict=True)] or [[] for _ in columns]
+    return column_lines(columns, values, **options)
+
+
+def column_lines(
+    names: Sequence[str],
+    columns: Sequence[list[str]],
     *,
     width: int | None = None,
     numeric: Sequence[str] = (),
@@ -58,46 +65,46 @@ def table_lines(
 
     Parameters
     ----------
-    columns : sequence of str
-    rows : sequence of sequences of str
-        One text for each column, without line breaks.
+    names : sequence of str
+    columns : sequence of lists of str
+        The texts of each column, without line breaks.
     width : int, optional
         The columns of the terminal. None: there is none.
     numeric, paths : sequence of str
         Names of columns: aligned to the right; shortened in the middle.
     """
-    values = list(zip(columns, *rows, strict=True))
-    widths = [max(map(len if "".join(texts).isascii() else width_of, texts)) for texts in values]
-    right = [name in numeric for name in columns]
-    if width is None or _total(widths) <= width:
-        padded = map(_padded, values, widths, right)
-        yield from (_GAP.join(cells).rstrip() for cells in zip(*padded, strict=True))
-    else:
-        least = [_least(name, own, name in paths, name in numeric) for name, own in zip(columns, widths, strict=True)]
+    values = [[name, *texts] for name, texts in zip(names, columns, strict=True)]
+    sizes = [list(map(len if "".join(texts).isascii() else width_of, texts)) for texts in values]
+    widths = list(map(max, sizes))
+    right = [name in numeric for name in names]
+    if width is not None and _total(widths) > width:
+        least = [_least(name, own, name in paths, name in numeric) for name, own in zip(names, widths, strict=True)]
         if _total(least) > width:
-            yield from _one_value_a_line(columns, rows, width)
+            yield from _one_value_a_line(names, zip(*columns, strict=True), width)
             return
-        is_path = [name in paths for name in columns]
-        yield from _shortened_lines(columns, rows, _fitted(widths, least, is_path, width), right, is_path)
+        is_path = [name in paths for name in names]
+        widths = _fitted(widths, least, is_path, width)
+        for i, own in enumerate(widths):
+            if is_path[i]:
+                values[i] = [t if n <= own else _shortened(t, own) for t, n in zip(values[i], sizes[i], strict=True)]
+                sizes[i] = [min(n, own) for n in sizes[i]]
+        if any(max(size) > own for size, own in zip(sizes, widths, strict=True)):
+            yield from _wrapped_lines(values, sizes, widths, right)
+            return
+    padded = map(_padded, values, widths, right)
+    yield from (_GAP.join(cells).rstrip() for cells in zip(*padded, strict=True))
 
 
-def _shortened_lines(
-    columns: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    widths: Sequence[int],
-    right: Sequence[bool],
-    is_path: Sequence[bool],
+def _wrapped_lines(
+    columns: Sequence[list[str]], sizes: Sequence[list[int]], widths: Sequence[int], right: Sequence[bool]
 ) -> Iterator[str]:
-    """The lines of a table whose columns are narrower than some of their texts."""
-    yield _line(columns, widths, right)
-    for row in rows:
-        if all(width_of(text) <= own for text, own in zip(row, widths, strict=True)):
+    """The lines of a table some of whose texts are wider than their columns."""
+    for row, own in zip(zip(*columns, strict=True), zip(*sizes, strict=True), strict=True):
+        if all(size <= width for size, width in zip(own, widths, strict=True)):
             yield _line(row, widths, right)
             continue
-        parts = [
-            [_shortened(text, own)] if path else _wrapped(text, own)
-            for text, own, path in zip(row, widths, is_path, strict=True)
-        ]
+        cells = zip(row, own, widths, strict=True)
+        parts = [[text] if size <= width else _wrapped(text, width) for text, size, width in cells]
         for at in range(max(map(len, parts))):
             yield _line([part[at] if at < len(part) else "" for part in parts], widths, right)
 
@@ -177,7 +184,7 @@ def _cut(word: str, width: int) -> list[str]:
     return [*pieces, piece]
 
 
-def _one_value_a_line(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> Iterator[str]:
+def _one_value_a_line(columns: Sequence[str], rows: Iterable[Sequence[str]], width: int) -> Iterator[str]:
     for number, row in enumerate(rows):
         if number:
             yield ""

@@ -451,7 +451,7 @@ def test_values_within_values_that_python_has_not() -> None:
 
     import pyarrow as pa
 
-    from tableformats.cli.output import values_of
+    from tableformats.cli.values import values_of
 
     far, near = 10**15, 0
     pair = pa.struct([("d", pa.timestamp("ms")), ("n", pa.int8())])

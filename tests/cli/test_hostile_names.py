@@ -17,7 +17,7 @@ import pytest
 
 import tableformats as tf
 from tableformats.cli.app import main
-from tableformats.cli.output import values_of
+from tableformats.cli.values import values_of
 from tableformats.inspect.diff import diff
 from tests.support.delta_log import DeltaLog, add, field, stats
 
