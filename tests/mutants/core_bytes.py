@@ -79,7 +79,7 @@ MUTANTS = (
     ),
     Mutant(
         "json-is-shown-as-it-is",
-        "core:_json_text",
+        "core:_escaped",
         'if text.replace("\\n", "").isprintable():',
         "if True:",
         "a column's name turns the text of a terminal around",
