@@ -114,6 +114,37 @@ def materialized(path: Path) -> str:
     return "VALUES (10, 'z')"
 
 
+def restored(path: Path) -> str:
+    table = local_table(path)
+    table.append(ROWS)
+    table.delete("id = 2")
+    table.append(pa.table({"id": [7]}))
+    table.restore(2)
+    return "VALUES (10)"
+
+
+def tracked_later(path: Path) -> str:
+    table = local_table(path)
+    table.append(ROWS)
+    table.checkpoint()
+    table.alter.set_properties({"delta.enableRowTracking": "true"})
+    table.delete("id = 2")
+    table.restore(2)
+    return "VALUES (10)"
+
+
+def created_with_computed_columns(path: Path) -> str:
+    columns = [
+        pa.field("k", pa.int64(), metadata={"delta.identity.start": "5", "delta.identity.step": "10"}),
+        pa.field("t", pa.timestamp("us", "UTC")),
+        pa.field("day", pa.int32(), metadata={"delta.generationExpression": "day(t)"}),
+        pa.field("kind", pa.string(), metadata={"CURRENT_DEFAULT": "'new'"}),
+    ]
+    table = tf.create_table(path, pa.schema(columns), format="delta", partition_by="day")
+    table.append(pa.table({"t": [dt.datetime(2024, 5, 1, 23, tzinfo=dt.timezone.utc), None]}))
+    return "(t) VALUES (TIMESTAMP'2024-05-02 01:00:00')"
+
+
 CASES: tuple[Callable[[Path], str], ...] = (
     mapped_by_alterations,
     mapped_by_id,
@@ -124,6 +155,9 @@ CASES: tuple[Callable[[Path], str], ...] = (
     constrained,
     timed,
     materialized,
+    restored,
+    tracked_later,
+    created_with_computed_columns,
 )
 
 
@@ -142,8 +176,10 @@ def main(folder: Path) -> None:
         before = _answers(spark, path)
         spark.sql(f"INSERT INTO delta.`{path}` {values}")
         after = _answers(spark, path)
-        if before[0] != before[1] or after[0] != after[1] or len(after[0]) != len(before[0]) + 1:
+        differs = before[0] != before[1] or after[0] != after[1] or len(after[0]) != len(before[0]) + 1
+        if differs:
             wrong.append(f"{case.__name__}: {before} {after}")
+        print(f"{case.__name__}: {'differs' if differs else 'the same rows'}", flush=True)
     if wrong:
         sys.exit("\n".join(wrong))
     print(f"{len(CASES)} tables have the same rows")

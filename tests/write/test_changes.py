@@ -508,6 +508,28 @@ def test_a_lost_answer_neither_loses_nor_repeats_a_schema_that_grows(fault: str)
     assert table.snapshot().version == 1 and table.count("a = 1") == 1
 
 
+@pytest.mark.parametrize("landed", [True, False])
+def test_an_unknown_outcome_of_a_schema_that_grows(landed: bool) -> None:
+    """Rows and column are there together, or neither is; the data file is kept in both cases."""
+    store = MemoryStore()
+    table = table_in(store)
+    table.append(pa.table({"id": [1]}))  # and the store is known to have conditional puts
+
+    def away(path: str) -> None:
+        store.unreadable = True
+
+    store.faults, store.before_put = ["lost" if landed else "dropped"], away
+    with pytest.raises(tf.CommitUnknownError):
+        table.append(pa.table({"a": [1]}), schema="merge")
+    store.unreadable, store.before_put = False, lambda path: None
+    assert (table.snapshot().version, "a" in table.schema.names, table.count()) == (
+        (2, True, 2) if landed else (1, False, 1)
+    )
+    assert len(parquet_files(store)) == 2
+    assert table.append(pa.table({"a": [2]}), schema="merge").version == 2 + landed
+    assert table.count("a = 2") == 1
+
+
 # ---- writers that are killed, and several at once -------------------------------------------------------------------
 
 
