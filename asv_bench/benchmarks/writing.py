@@ -19,6 +19,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import tableformats as tf
+from tableformats.io.storage import Storage
+from tableformats.io.stores.base import PutOutcome
 from tableformats.schema import arrow_type
 
 from . import QUICK, sizes
@@ -26,8 +28,8 @@ from .generate import DeltaTable, build
 from .planning import best_of
 
 ROW = pa.table({"id": [1], "s": ["x"], "f": [0.5]})
-_ROUNDS = 2 if QUICK else 5
-_COMMITS = 5 if QUICK else 40
+_TURN = 20
+_COMMITS = 5 if QUICK else 200
 
 
 def _ours(root: Path) -> Callable[[], object]:
@@ -55,34 +57,72 @@ class _Directory:
 
 
 class OneRow(_Directory):
-    """Appends of one row by one writer: the commits cost all of it."""
+    """Appends of one row by one writer: the commits cost all of it.
 
+    Each writer keeps its table open and makes the same number of commits, in turns of 20, all of which count: an append
+    may cost more the more files a table has.
+    """
+
+    params = sizes(40, 200)
+    param_names = ["commits"]
     timeout = 300
 
-    def _measure(self) -> dict[str, tuple[float, float]]:
-        """(commits a second, seconds of the processor a commit) of each writer, the best of the rounds."""
+    def _measure(self, commits: int) -> dict[str, tuple[float, float]]:
+        """(commits a second, seconds of the processor a commit) of each writer."""
         append = {name: make(self.root / name) for name, make in WRITERS.items()}
-        found = dict.fromkeys(WRITERS, (0.0, float("inf")))
-        for _ in range(_ROUNDS):
+        spent = {name: [0.0, 0.0] for name in WRITERS}
+        for _ in range(max(1, commits // _TURN)):
             for name, call in append.items():
                 start, used = time.perf_counter(), time.process_time()
-                for _ in range(_COMMITS):
+                for _ in range(_TURN):
                     call()
-                wall, cpu = time.perf_counter() - start, time.process_time() - used
-                rate, least = found[name]
-                found[name] = max(rate, _COMMITS / wall), min(least, cpu / _COMMITS)
-        return found
+                spent[name][0] += time.perf_counter() - start
+                spent[name][1] += time.process_time() - used
+        return {name: (commits / wall, cpu / commits) for name, (wall, cpu) in spent.items()}
 
-    def track_commits_a_second(self) -> float:
-        return self._measure()["ours"][0]
+    def track_commits_a_second(self, commits: int) -> float:
+        return self._measure(commits)["ours"][0]
 
-    def track_ratio_vs_deltalake(self) -> float:
-        found = self._measure()
+    def track_ratio_vs_deltalake(self, commits: int) -> float:
+        found = self._measure(commits)
         return found["ours"][0] / found["deltalake"][0]
 
-    def track_processor_ratio_vs_deltalake(self) -> float:
-        found = self._measure()
+    def track_processor_ratio_vs_deltalake(self, commits: int) -> float:
+        found = self._measure(commits)
         return found["deltalake"][1] / found["ours"][1]
+
+    def track_processor_milliseconds(self, commits: int) -> float:
+        return 1e3 * self._measure(commits)["ours"][1]
+
+    track_processor_milliseconds.unit = "ms"  # type: ignore[attr-defined]
+
+
+class OneRowFloor(_Directory):
+    """What one commit cannot do without: a Parquet file of one row, and a file of 700 bytes that only one may write."""
+
+    def setup(self) -> None:
+        super().setup()
+        self.storage = Storage(str(self.root))
+
+    def _commit(self, number: int) -> None:
+        sink = pa.BufferOutputStream()
+        pq.write_table(ROW, sink, compression="snappy")
+        self.storage.put_new(f"{self.root}/{number}.parquet", memoryview(sink.getvalue()))
+        assert self.storage.put_if_absent(f"{self.root}/_delta_log/{number}.json", bytes(700)) is PutOutcome.WON
+
+    def _measure(self) -> tuple[float, float]:
+        start, used = time.perf_counter(), time.process_time()
+        for number in range(_COMMITS):
+            self._commit(number)
+        return _COMMITS / (time.perf_counter() - start), (time.process_time() - used) / _COMMITS
+
+    def track_commits_a_second(self) -> float:
+        return self._measure()[0]
+
+    def track_processor_milliseconds(self) -> float:
+        return 1e3 * self._measure()[1]
+
+    track_processor_milliseconds.unit = "ms"  # type: ignore[attr-defined]
 
 
 class ManyRows(_Directory):

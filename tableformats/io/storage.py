@@ -521,7 +521,7 @@ class Storage(Portable):
         else:
             self.store_of(path).put(path, data)
 
-    def put_new(self, path: str, data: bytes) -> None:
+    def put_new(self, path: str, data: bytes | memoryview) -> None:
         """Write a file under a name that nobody else uses, such as a random one. Errors are those of :meth:`put`.
 
         Cheaper than :meth:`put`; after an error or a crash a part of the file may be there.

@@ -9,7 +9,7 @@ from unittest.mock import patch
 import pyarrow as pa
 import pytest
 from tableformats_delta import table as delta_table
-from tableformats_delta.log.next_commits import following
+from tableformats_delta.log.next_commits import following, keep_own_checkpoint, upon_own_checkpoint
 
 import tableformats as tf
 
@@ -33,6 +33,39 @@ def test_a_writer_does_not_list_the_log_again(table: tf.Table) -> None:
     with patch.object(delta_table, "list_log", side_effect=AssertionError("the log is listed")):
         commit = table.append(ROW)
     assert (commit.version, commit.attempts, table.count()) == (27, 1, 27)
+
+
+def test_a_writer_goes_on_from_its_own_checkpoint(table: tf.Table) -> None:
+    table.append(ROW, application=("nightly", 1))
+    with patch.object(delta_table, "list_log", side_effect=AssertionError("the log is listed")):
+        for _ in range(9):
+            table.append(ROW)
+        segment = table._opened._head.segment  # type: ignore[attr-defined]
+        assert segment.checkpoint.version == 10 and not segment.commits
+        assert table.append(ROW, application=("nightly", 1)).attempts == 0
+        assert table.delete("id = 1").metrics["removed_files"] == 11
+        assert table.append(pa.table({"id": [7]})).version == 13
+    other = tf.open_table(table.location)
+    assert other.scan().to_arrow()["id"].to_pylist() == [7] and other.verify().rules == {}
+
+
+def test_a_checkpoint_of_another_version_is_none_of_the_known_one(table: tf.Table) -> None:
+    known = table.snapshot().format_snapshot.segment  # type: ignore[attr-defined]
+    cache = tf.MetadataCache()
+    keep_own_checkpoint(table.storage, known.version, cache)
+    assert upon_own_checkpoint(known, cache) is known, "there is none"
+    table.checkpoint(0)
+    keep_own_checkpoint(table.storage, 0, cache)
+    assert upon_own_checkpoint(known, cache) is known
+    table.checkpoint()
+    keep_own_checkpoint(table.storage, known.version, cache)
+    found = upon_own_checkpoint(known, cache)
+    assert (found.version, found.commits, found.newest_commit) == (known.version, (), known.commits[0])
+    newer = following(table.storage, found)
+    assert newer is not None and newer[0] is found
+    table.append(ROW)
+    newer = following(table.storage, found)
+    assert newer is not None and [file.version for file in newer[0].commits] == [known.version + 1]
 
 
 def test_the_log_is_listed_now_and_then(table: tf.Table) -> None:

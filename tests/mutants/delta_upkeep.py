@@ -65,6 +65,14 @@ MUTANTS = (
         _CHECKPOINTS,
     ),
     Mutant(
+        "own-checkpoint-of-another-version",
+        "delta:upon_own_checkpoint",
+        "found.version != known.version or ",
+        "",
+        "a writer takes the checkpoint of an older version for that of its own, and loses what came between",
+        ("delta/test_next_commits.py",),
+    ),
+    Mutant(
         "cleaning-past-the-checkpoint",
         "delta:_expired",
         "if version < kept_from)",

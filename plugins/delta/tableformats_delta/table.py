@@ -24,7 +24,7 @@ from tableformats.plugin import (
 from .log.catalog_log import with_catalog_commits
 from .log.history import CommitTimes, history_table
 from .log.listing import Checkpoint, LogListing, LogSegment, list_log
-from .log.next_commits import following
+from .log.next_commits import following, upon_own_checkpoint
 from .log.remote_log import RemoteLog
 from .snapshot.delta_snapshot import DeltaSnapshot
 from .snapshot.table_state import TableState, load_state, reading_state_ahead
@@ -160,11 +160,19 @@ class DeltaTable(FormatTable):
 
     def _following(self, known: DeltaSnapshot) -> DeltaSnapshot | None:
         """The newest version by the names of the commits after ``known``; None: the log has to be listed."""
+        known = self._upon_own_checkpoint(known)
         newer = following(self._storage, known.segment)
         if newer is None:
             return None
         segment, listing = newer
         return known if segment is known.segment else self._snapshot(listing, segment, known.state)
+
+    def _upon_own_checkpoint(self, known: DeltaSnapshot) -> DeltaSnapshot:
+        segment = upon_own_checkpoint(known.segment, self._cache)
+        if segment is known.segment:
+            return known
+        state = replace(known.state, commits=[], segment=segment)
+        return DeltaSnapshot(self._storage, segment, state, known.timestamp_ms, self._cache, self._partition_time_zone)
 
     def checkpoint(self, version: int | str | None = None) -> CheckpointResult:
         """See :meth:`tableformats.plugin.FormatTable.checkpoint` and :func:`.write_checkpoint`."""

@@ -130,6 +130,11 @@ class WriteTarget:
         return tuple(f for f in self.schema.fields if f.id not in left_out)
 
     @cached_property
+    def derived(self) -> dict[str, object]:
+        """What writers derive from the target, by names of their own, and make once: many commits share a target."""
+        return {}
+
+    @cached_property
     def _stored_leaves(self) -> list[tuple[Field, ...]]:
         return _leaves_of(self.stored_fields)
 

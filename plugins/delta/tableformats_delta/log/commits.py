@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
-from tableformats.plugin import CorruptMetadataError, dataclass
+from tableformats.plugin import CorruptMetadataError, cached_property, dataclass
 
 from .actions import BYTE_ORDER_MARK, Actions, parse_actions
 from .commit_buffer import buffer_of_thread
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from tableformats.plugin import Storage
 
-__all__ = ["Commit", "commit_of_actions", "read_commits"]
+__all__ = ["Commit", "OwnCommit", "commit_of_actions", "read_commits"]
 
 
 @dataclass(frozen=True)
@@ -100,6 +100,34 @@ def commit_of_actions(file: LogFile, actions: Actions, full: bool = False) -> Co
         actions.domains,
         actions.changes,
     )
+
+
+class OwnCommit(Commit):
+    """A commit that this process made of ``actions``: its rows are made when they are asked for, which is rare."""
+
+    _actions: Actions
+
+    def __init__(self, file: LogFile, actions: Actions) -> None:
+        own = {
+            "file": file,
+            "protocol": actions.protocol,
+            "metadata": actions.metadata,
+            "commit_info": actions.commit_info,
+            "transactions": actions.transactions,
+            "domains": actions.domains,
+            "_actions": actions,
+        }
+        self.__dict__.update(own)
+
+    @cached_property
+    def adds(self) -> pa.RecordBatch:  # type: ignore[override]
+        """See :class:`Commit`."""
+        return file_rows(self._actions.adds, "add", self.file.path)
+
+    @cached_property
+    def removes(self) -> pa.RecordBatch:  # type: ignore[override]
+        """See :class:`Commit`."""
+        return file_rows(self._actions.removes, "remove", self.file.path)
 
 
 def _of_lines(file: LogFile, lines: CommitLines) -> Commit | None:

@@ -101,6 +101,8 @@ class LogSegment:
         For each compaction among ``commits`` the commits that it stands for, newest first.
     is_of_catalog : bool
         Whether the table's catalog said which commits count.
+    own_commit : LogFile or None
+        The commit of the version, where it is known and the checkpoint stands for it.
     """
 
     version: int
@@ -109,6 +111,17 @@ class LogSegment:
     checksum: LogFile | None = None
     covered: dict[LogFile, tuple[LogFile, ...]] = field(default_factory=dict, compare=False, repr=False)
     is_of_catalog: bool = field(default=False, compare=False)
+    own_commit: LogFile | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def newest_commit(self) -> LogFile | None:
+        """The commit of the version; None where it is not known, or a compaction stands for it."""
+        newest = self.commits[0] if self.commits else self.own_commit
+        return newest if newest is not None and newest.version == self.version and not newest.is_compaction else None
+
+    def upon(self, checkpoint: Checkpoint) -> LogSegment:
+        """The same version by its checkpoint alone."""
+        return LogSegment(self.version, checkpoint, (), own_commit=self.newest_commit)
 
     def without(self, compaction: LogFile) -> LogSegment:
         """The same segment with the commits that ``compaction`` stands for in its place."""

@@ -15,12 +15,14 @@ from .listing import Checkpoint, LogFile, LogListing, LogSegment
 from .names import LOG_DIRECTORY
 
 if TYPE_CHECKING:
-    from tableformats.plugin import Storage
+    from tableformats.plugin import MetadataCache, Storage
 
-__all__ = ["following", "local_checkpoint", "local_commit"]
+__all__ = ["following", "keep_own_checkpoint", "local_checkpoint", "local_commit", "upon_own_checkpoint"]
 
 _LISTED_EVERY = 64
 """After so many versions the log is listed: a newer checkpoint may be there."""
+_OWN = "checkpoint of this process"
+"""The key of the last one in a cache, which is that of one table."""
 
 
 def following(storage: Storage, known: LogSegment) -> tuple[LogSegment, LogListing] | None:
@@ -29,12 +31,11 @@ def following(storage: Storage, known: LogSegment) -> tuple[LogSegment, LogListi
     None where the log has to be listed: the commit of the known version is another file now, as when a table was
     replaced, or there is none; or many versions came since.
     """
-    if not (known.version + 1) % _LISTED_EVERY or not known.commits:
-        return None
-    if known.commits[0].is_compaction or known.commits[0].version != known.version:
+    newest = known.newest_commit
+    if newest is None or not (known.version + 1) % _LISTED_EVERY:
         return None
     files = _files(storage, known.version)
-    if next(files) != known.commits[0]:
+    if next(files) != newest:
         return None
     newer: list[LogFile] = []
     for file in files:
@@ -46,8 +47,9 @@ def following(storage: Storage, known: LogSegment) -> tuple[LogSegment, LogListi
     commits = (*reversed(newer), *known.commits)
     segment = known
     if newer:
-        segment = replace(known, version=newer[-1].version, commits=commits, checksum=None)
-    listing = LogListing(storage.join(LOG_DIRECTORY), {f.version: f for f in reversed(commits) if not f.is_compaction})
+        segment = replace(known, version=newer[-1].version, commits=commits, checksum=None, own_commit=None)
+    listed = {f.version: f for f in reversed(commits) if not f.is_compaction}
+    listing = LogListing(storage.join(LOG_DIRECTORY), {newest.version: newest, **listed})
     if known.checkpoint is not None:
         listing.checkpoints[known.checkpoint.version] = known.checkpoint
     return segment, listing
@@ -62,6 +64,24 @@ def local_checkpoint(storage: Storage, version: int) -> Checkpoint | None:
     """The checkpoint of a version in a local log, if it is one file of the name that no other has."""
     file = _local_file(storage, version, "checkpoint.parquet")
     return Checkpoint(version, (file,)) if file is not None and file.size else None
+
+
+def keep_own_checkpoint(storage: Storage, version: int, cache: MetadataCache) -> None:
+    """Remember that this process wrote the checkpoint of a version, for :func:`upon_own_checkpoint`."""
+    found = local_checkpoint(storage, version) if storage.is_local else None
+    if found is not None:
+        cache.keep(_OWN, found, 256)
+
+
+def upon_own_checkpoint(known: LogSegment, cache: MetadataCache) -> LogSegment:
+    """The segment upon the checkpoint of its version, if this process wrote that a moment ago; else as it is.
+
+    A writer that commits again and again would carry more and more commits, as it does not list the log.
+    """
+    found = cache.find(_OWN)
+    if found is None or found.version != known.version or not known.commits or known.newest_commit is None:
+        return known
+    return known.upon(found)
 
 
 def _local_file(storage: Storage, version: int, ending: str) -> LogFile | None:

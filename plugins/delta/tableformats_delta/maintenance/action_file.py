@@ -15,12 +15,15 @@ from .file_columns import text_map
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    import pyarrow.parquet as pq
 
 __all__ = ["ActionFile", "action_rows"]
 
 ROW_GROUP_ROWS = 1 << 16
 """Actions of a row group: readers take these one by one, and so does this writer, which bounds its memory."""
-_CODEC = "zstd"
+_CODEC, _CODEC_OF_FEW = "zstd", "snappy"
+_FEW_BYTES = 1 << 18
+"""zstd takes more time to begin with each column than it saves bytes of so few."""
 _DIFFERENT = ("stats", "path", "size", "modificationTime", "deletionTimestamp", "baseRowId")
 """Members whose values differ from file to file: no dictionary is tried for them."""
 
@@ -137,19 +140,10 @@ class ActionFile:
 
     def __init__(self, types: Mapping[str, pa.DataType]) -> None:
         import pyarrow as pa
-        import pyarrow.parquet as pq
 
         self._schema = pa.schema(list(types.items()))
         self._sink = pa.BufferOutputStream()
-        leaves = _leaves(self._schema)
-        self._writer = pq.ParquetWriter(
-            self._sink,
-            self._schema,
-            compression=_CODEC,
-            use_dictionary=[leaf for leaf in leaves if leaf.rpartition(".")[2] not in _DIFFERENT],
-            write_statistics=[leaf for leaf in leaves if not leaf.endswith(".stats")],
-            store_schema=False,
-        )
+        self._writer: pq.ParquetWriter | None = None
         self._pending: list[pa.RecordBatch] = []
         self._pending_rows = 0
         self.rows = 0
@@ -170,6 +164,7 @@ class ActionFile:
     def finish(self) -> pa.Buffer:
         """The bytes of the file."""
         self._flush()
+        assert self._writer is not None, "every file has actions"
         self._writer.close()
         return self._sink.getvalue()
 
@@ -177,8 +172,23 @@ class ActionFile:
         import pyarrow as pa
 
         if self._pending:
-            self._writer.write_table(pa.Table.from_batches(self._pending), row_group_size=2 * ROW_GROUP_ROWS)
+            table = pa.Table.from_batches(self._pending)
+            self._writer = self._writer or self._writer_of(_CODEC_OF_FEW if table.nbytes < _FEW_BYTES else _CODEC)
+            self._writer.write_table(table, row_group_size=2 * ROW_GROUP_ROWS)
         self._pending, self._pending_rows = [], 0
+
+    def _writer_of(self, codec: str) -> pq.ParquetWriter:
+        import pyarrow.parquet as pq
+
+        leaves = _leaves(self._schema)
+        return pq.ParquetWriter(
+            self._sink,
+            self._schema,
+            compression=codec,
+            use_dictionary=[leaf for leaf in leaves if leaf.rpartition(".")[2] not in _DIFFERENT],
+            write_statistics=[leaf for leaf in leaves if not leaf.endswith(".stats")],
+            store_schema=False,
+        )
 
 
 @lru_cache(16)

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from tableformats.plugin import MetadataCache
 
 from ..log.actions import Actions
-from ..log.commits import commit_of_actions
+from ..log.commits import OwnCommit
 from ..log.listing import LogFile, list_log
-from ..log.next_commits import local_checkpoint, local_commit
+from ..log.next_commits import keep_own_checkpoint, local_checkpoint, local_commit
 from .checkpoint_writer import write_checkpoint
 from .checksum_writer import Totals, extend_checksum
 from .cleanup import clean_log, may_have_expired
@@ -61,7 +61,7 @@ def keep_up(
     """
     file = local_commit(storage, version) if storage.is_local else None
     if file is not None:
-        cache.keep(("commit", file), commit_of_actions(file, actions), 2 * file.size)
+        cache.keep(("commit", file), OwnCommit(file, actions), 2 * file.size)
     try:
         totals = extend_checksum(storage, before, actions, version, _totals(before, cache))
         if file is not None and totals is not None:
@@ -74,8 +74,8 @@ def keep_up(
 
 def _totals(before: DeltaSnapshot | None, cache: MetadataCache) -> Totals | None:
     """The totals of a version that this process made."""
-    commits = before.segment.commits if before else ()
-    found: Totals | None = cache.find(_key(commits[0])) if commits else None
+    commit = before.segment.newest_commit if before else None
+    found: Totals | None = cache.find(_key(commit)) if commit else None
     return found
 
 
@@ -97,9 +97,11 @@ def _checkpoint(storage: Storage, snapshot: DeltaSnapshot, cache: MetadataCache)
     oldest_ms = cache.find(_OLDEST)
     if oldest_ms is not None and not may_have_expired(storage, snapshot, oldest_ms):
         write_checkpoint(storage, snapshot, local_checkpoint(storage, snapshot.version))
+        keep_own_checkpoint(storage, snapshot.version, cache)
         return
     listing = list_log(storage)
     write_checkpoint(storage, snapshot, listing.checkpoints.get(snapshot.version))
+    keep_own_checkpoint(storage, snapshot.version, cache)
     deleted = clean_log(storage, snapshot, listing)
     if storage.is_local and not deleted and listing.commits:
         cache.keep(_OLDEST, min(file.mtime_ms for file in listing.commits.values()), 64)

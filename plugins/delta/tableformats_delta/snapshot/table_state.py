@@ -163,11 +163,15 @@ def _commits(
 
     Where a compaction is damaged, or contradicts the protocol, the commits that it stands for are read instead.
     """
-    found = {commit.file: commit for commit in older.commits} if older else {}
     notes: list[str] = []
+    if older is not None and not segment.covered:
+        newer = segment.commits[: len(segment.commits) - len(older.commits)]
+        if (*newer, *(commit.file for commit in older.commits)) == segment.commits:
+            return segment, [*_read_all(storage, newer, cache, {}), *older.commits], notes
+    found = {commit.file: commit for commit in older.commits} if older else {}
     while True:
         try:
-            return segment, _read_all(storage, segment, cache, found), notes
+            return segment, _read_all(storage, segment.commits, cache, found), notes
         except CorruptMetadataError as error:
             damaged = next((file for file in segment.covered if file.path == error.path), None)
             if damaged is None or damaged not in segment.commits:
@@ -181,23 +185,23 @@ def _commits(
 
 
 def _read_all(
-    storage: Storage, segment: LogSegment, cache: MetadataCache, found: dict[LogFile, Commit]
+    storage: Storage, files: Sequence[LogFile], cache: MetadataCache, found: dict[LogFile, Commit]
 ) -> list[Commit]:
-    """The commits of ``segment``; those that are neither in ``found`` nor cached are read in runs, and added to it."""
+    """The commits of ``files``; those that are neither in ``found`` nor cached are read in runs, and added to it."""
     missing = []
-    for file in segment.commits:
+    for file in files:
         if file not in found:
             commit = cache.find(("commit", file))
             if commit is None:
                 missing.append(file)
             else:
                 found[file] = commit
-    for commits in in_order(lambda files: read_commits(storage, files), _runs(missing)):
+    for commits in in_order(lambda run: read_commits(storage, run), _runs(missing)) if missing else ():
         for commit in commits:
             # Twice the text is estimated: to measure the arrays is too slow for thousands of small commits.
             cache.keep(("commit", commit.file), commit, 2 * commit.file.size)
             found[commit.file] = commit
-    return [found[file] for file in segment.commits]
+    return [found[file] for file in files]
 
 
 def _runs(files: Sequence[LogFile]) -> Iterator[list[LogFile]]:

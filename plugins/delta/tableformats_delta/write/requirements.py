@@ -16,7 +16,7 @@ from ..evolution.properties import is_true
 if TYPE_CHECKING:
     from .definition import TableDefinition
 
-__all__ = ["HONOURED", "check_change", "check_writer_protocol"]
+__all__ = ["HONOURED", "check_change", "check_table", "check_writer_protocol"]
 
 HONOURED: Mapping[str, str] = {
     "appendOnly": "rows are added, and none is removed",
@@ -50,7 +50,7 @@ _HINT = "Nothing was written; write the table with an engine that has the featur
 
 
 def check_change(change: TableChange, definition: TableDefinition, path: str) -> None:
-    """Refuse a change that the table does not allow, or a table that is not written.
+    """Refuse a change that the table does not allow.
 
     Parameters
     ----------
@@ -65,7 +65,6 @@ def check_change(change: TableChange, definition: TableDefinition, path: str) ->
     UnsupportedFeatureError
         ``field`` names the feature, or the column.
     """
-    _check_table(definition, path)
     if change.operation in ("append", "create", "alter") or not change.data_change:
         return
     if is_true(definition.properties, "delta.appendOnly"):
@@ -77,7 +76,8 @@ def check_change(change: TableChange, definition: TableDefinition, path: str) ->
         )
 
 
-def _check_table(definition: TableDefinition, path: str) -> None:
+def check_table(definition: TableDefinition, path: str) -> None:
+    """Refuse a table that is not written, whatever the change is. Errors are those of :func:`check_change`."""
     found = definition.table_metadata
     if len(found.partition_columns) == len(found.schema.fields):
         raise _refused("files without columns", "a table that has partition columns alone, or none,", path)

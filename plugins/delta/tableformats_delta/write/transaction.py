@@ -35,7 +35,7 @@ from .creation import created_definition
 from .definition import TableDefinition, altered_definition, definition_of
 from .isolation import checks_of
 from .replacement import check_replaceable, replaces
-from .requirements import check_change, check_writer_protocol
+from .requirements import check_change, check_table, check_writer_protocol
 from .restoring import (
     FileDifference,
     Restoration,
@@ -57,7 +57,8 @@ __all__ = ["DeltaTransaction"]
 
 _ROW_TRACKING = "delta.enableRowTracking"
 _DEFINITION = "how the table is written"
-"""The key in a cache, which is that of one table."""
+_CHECKED = "the definition that was checked last"
+"""Keys in a cache, which is that of one table."""
 
 
 class DeltaTransaction(FormatTransaction):
@@ -121,7 +122,10 @@ class DeltaTransaction(FormatTransaction):
             self._difference = files_without_row_ids(self._storage, self.snapshot)
 
     def check(self, change: TableChange) -> None:
-        """See :meth:`tableformats.plugin.FormatTransaction.check` and :func:`check_change`."""
+        """See :meth:`tableformats.plugin.FormatTransaction.check`, :func:`check_table` and :func:`check_change`."""
+        if self._cache.find(_CHECKED) is not self._definition:
+            check_table(self._definition, self._storage.root)
+            self._cache.keep(_CHECKED, self._definition, 4096)
         check_change(change, self._definition, self._storage.root)
         if self.snapshot is not None and replaces(change):
             check_replaceable(self.snapshot, self._storage.root)

@@ -7,7 +7,6 @@ greatest partitions are written. Names of files are random, so no two tasks or a
 from __future__ import annotations
 
 import contextlib
-import io
 import uuid
 from collections.abc import Iterable, Iterator
 from dataclasses import field
@@ -198,14 +197,15 @@ class FileWriter:
         if self._target.sort_by:
             table = sorted_rows(table, self._target)
         path = self._path(key)
-        sink = io.BytesIO()
+        sink = pa.BufferOutputStream()
         footer = self._layout.write(stored_table(table, self._stored), sink)
+        data = sink.getvalue()
         self.written.append(path)
         with errors_say_nothing_done():
-            self._storage.put_new(f"{self._root}/{path}", sink.getvalue())
+            self._storage.put_new(f"{self._root}/{path}", memoryview(data))
         if pending.size >= _CALIBRATING_BYTES:
-            self._bytes_a_file = self._arrow_bytes(pending.size / sink.tell())
-        self._added.add(path, sink.tell(), pending.values, table, footer)
+            self._bytes_a_file = self._arrow_bytes(pending.size / data.size)
+        self._added.add(path, data.size, pending.values, table, footer)
 
     def _path(self, key: tuple[str | None, ...]) -> str:
         """The path of a new file."""

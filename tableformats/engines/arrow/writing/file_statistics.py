@@ -26,17 +26,13 @@ class AddedFiles:
         self.schema = added_files_schema(target)
         leaves = stored_leaves(target)
         self._leaf_ids = [str(path[-1].id) for path in leaves]
-        bounded = {member.name for member in self.schema.field("lower").type}
         self._plain = [(i, path) for i, path in enumerate(leaves) if not is_repeated(path)]
-        self._bounded = bounded
-        self._columns: dict[str, list[Any]] = {name: [] for name in ("path", "size_bytes", "record_count")}
-        self._splits: list[list[int]] = []
-        self._members: dict[str, dict[str, list[Any]]] = {
-            f.name: {member.name: [] for member in f.type} for f in self.schema if pa.types.is_struct(f.type)
-        }
+        self._bounded = {member.name: member.type for member in self.schema.field("lower").type}
+        self._partition = list(self.schema.field("partition").type)
+        self._files: list[dict[str, Any]] = []
 
     def __len__(self) -> int:
-        return len(self._splits)
+        return len(self._files)
 
     def add(
         self, path: str, size: int, partition: tuple[pa.Scalar, ...], rows: pa.Table, footer: pq.FileMetaData
@@ -52,63 +48,55 @@ class AddedFiles:
         footer : pyarrow.parquet.FileMetaData
             As it was written.
         """
-        for name, value in (("path", path), ("size_bytes", size), ("record_count", rows.num_rows)):
-            self._columns[name].append(value)
-        for values, value in zip(self._members["partition"].values(), partition, strict=True):
-            values.append(value)
-        self._add_counts(footer)
+        values = zip(self._partition, partition, strict=True)
+        file: dict[str, Any] = {"path": path, "size_bytes": size, "record_count": rows.num_rows}
+        file["partition"] = {member.name: _typed(value, member.type) for member, value in values}
+        file.update({name: {} for name in ("lower", "upper", "nan_count")}, **self._counts(footer))
         for number, leaf in self._plain:
-            self._add_bounds(str(leaf[-1].id), leaf, rows, footer, number)
+            self._add_bounds(file, str(leaf[-1].id), leaf, rows, footer, number)
+        self._files.append(file)
 
     def table(self) -> pa.Table:
         """The files, in the order in which they were added."""
-        arrays: list[pa.Array] = []
-        for f in self.schema:
-            if f.name in self._members:
-                members = self._members[f.name]
-                children = [_array(members[member.name], member.type) for member in f.type]
-                arrays.append(_struct(children, f.type, len(self)))
-            elif f.name == "split_offsets":
-                arrays.append(pa.array(self._splits, f.type))
-            else:
-                arrays.append(pa.array(self._columns[f.name], f.type))
-        return pa.Table.from_arrays(arrays, schema=self.schema)
+        files = pa.array(self._files, pa.struct(self.schema))
+        return pa.Table.from_arrays(files.flatten(), schema=self.schema)
 
-    def _add_counts(self, footer: pq.FileMetaData) -> None:
+    def _counts(self, footer: pq.FileMetaData) -> dict[str, Any]:
+        """The counts that the footer has, by leaf, and where row groups begin."""
         assert footer.num_columns == len(self._leaf_ids), "leaves are those of the file"
         groups = [footer.row_group(i) for i in range(footer.num_row_groups)]
-        firsts = []
+        nulls: dict[str, int | None] = {}
+        values, sizes = {}, {}
         for number, leaf in enumerate(self._leaf_ids):
             chunks = [group.column(number) for group in groups]
             found = [chunk.statistics for chunk in chunks]
             is_counted = all(s is not None and s.has_null_count for s in found)
-            counts = {
-                "null_count": sum(s.null_count for s in found) if is_counted else None,
-                "value_count": sum(chunk.num_values for chunk in chunks),
-                "column_sizes": sum(chunk.total_compressed_size for chunk in chunks),
-            }
-            for name, count in counts.items():
-                self._members[name][leaf].append(count)
-            if number == 0:
-                firsts = [_first_byte(chunk) for chunk in chunks]
-        self._splits.append(firsts)
+            nulls[leaf] = sum(s.null_count for s in found) if is_counted else None
+            values[leaf] = sum(chunk.num_values for chunk in chunks)
+            sizes[leaf] = sum(chunk.total_compressed_size for chunk in chunks)
+        firsts = [_first_byte(group.column(0)) for group in groups]
+        return {"null_count": nulls, "value_count": values, "column_sizes": sizes, "split_offsets": firsts}
 
     def _add_bounds(
-        self, leaf: str, path: tuple[Field, ...], rows: pa.Table, footer: pq.FileMetaData, number: int
+        self,
+        file: dict[str, Any],
+        leaf: str,
+        path: tuple[Field, ...],
+        rows: pa.Table,
+        footer: pq.FileMetaData,
+        number: int,
     ) -> None:
-        is_wanted, is_float = leaf in self._bounded, is_floating(path[-1].type)
-        if not (is_wanted or is_float):
+        kind, is_float = self._bounded.get(leaf), is_floating(path[-1].type)
+        if kind is None and not is_float:
             return
         column = _leaf_values(rows, path)
         nans = pc.sum(pc.is_nan(column)).as_py() or 0 if is_float else 0
         if is_float:
-            self._members["nan_count"][leaf].append(nans)
-        if is_wanted:
-            has_values = column.null_count + nans < len(column)
-            found = _footer_bounds(footer, number, column.type) if has_values and len(column) > _FEW_ROWS else None
-            least, greatest = found or (_min_max(column) if has_values else (None, None))
-            self._members["lower"][leaf].append(least)
-            self._members["upper"][leaf].append(greatest)
+            file["nan_count"][leaf] = nans
+        if kind is not None and column.null_count + nans < len(column):
+            found = _footer_bounds(footer, number, column.type) if len(column) > _FEW_ROWS else None
+            for side, value in zip(("lower", "upper"), found or _min_max(column), strict=True):
+                file[side][leaf] = _typed(value, kind)
 
 
 def _leaf_values(rows: pa.Table, path: tuple[Field, ...]) -> pa.ChunkedArray:
@@ -154,13 +142,6 @@ def _first_byte(chunk: pq.ColumnChunkMetaData) -> int:
     return min(first, dictionary) if dictionary else first
 
 
-def _array(values: list[Any], kind: pa.DataType) -> pa.Array:
-    """An array of scalars of one type, which may be another spelling of ``kind``, or of numbers; None is NULL."""
-    typed = next((v.type for v in values if isinstance(v, pa.Scalar)), kind)
-    found = pa.array(values, typed)
-    return found if found.type.equals(kind) else found.cast(kind)
-
-
-def _struct(arrays: list[pa.Array], kind: pa.StructType, length: int) -> pa.Array:
-    # A struct without members has no arrays to take its length from.
-    return pa.StructArray.from_arrays(arrays, fields=list(kind)) if arrays else pa.array([{}] * length, kind)
+def _typed(value: pa.Scalar | None, kind: pa.DataType) -> pa.Scalar | None:
+    """A scalar of the type, of which it may have another spelling; None is NULL."""
+    return value if value is None or value.type.equals(kind) else value.cast(kind)

@@ -6,7 +6,7 @@ import inspect
 import math
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import IO, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -18,6 +18,8 @@ __all__ = ["ParquetLayout"]
 
 _FEWEST_ROWS = 100
 """Of a row group, unless no more are there: so many rows the Java reference writes before it looks at the size."""
+_FEW_BYTES = 1 << 10
+"""Columns of so few bytes are not worth the time that zstd takes to begin each page."""
 _HASHES = 8
 """Bits that a value sets in a block of a Bloom filter. Source: Parquet format, "Bloom Filter"."""
 
@@ -37,16 +39,18 @@ class ParquetLayout:
         self._schema = schema
         self._options = _writer_options(target, schema)
 
-    def write(self, table: pa.Table, sink: IO[bytes]) -> pq.FileMetaData:
+    def write(self, table: pa.Table, sink: pa.NativeFile) -> pq.FileMetaData:
         """Write the rows, which have the schema of the files. Returns the footer."""
         footers: list[pq.FileMetaData] = []
         options = {**self._options, **self._filters(table.num_rows)}
+        if options["compression"] == "zstd" and self._target.parquet.compression_level is None and _is_few(table):
+            options["compression"] = "snappy"
         with pq.ParquetWriter(sink, self._schema, metadata_collector=footers, **options) as writer:
             for group in self._row_groups(table, sink):
                 writer.write_table(group, row_group_size=self._target.row_group_rows)
         return footers[0]
 
-    def _row_groups(self, table: pa.Table, sink: IO[bytes]) -> Iterator[pa.Table]:
+    def _row_groups(self, table: pa.Table, sink: pa.NativeFile) -> Iterator[pa.Table]:
         """The rows in pieces that make a row group at most. Each is measured in the file before the next is cut.
 
         The first is cut by the size of its rows in memory, which is hardly ever less than that in the file.
@@ -77,6 +81,10 @@ class ParquetLayout:
     @property
     def _paths(self) -> list[tuple[str, int]]:
         return _leaf_paths(self._target, self._schema)
+
+
+def _is_few(table: pa.Table) -> bool:
+    return bool(table.nbytes < _FEW_BYTES * max(1, table.num_columns))
 
 
 def _writer_options(target: WriteTarget, schema: pa.Schema) -> dict[str, Any]:

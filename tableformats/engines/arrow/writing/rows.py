@@ -73,21 +73,31 @@ def rows_of_table(
             raise ConstraintViolationError("the data has a column twice", field=name)
         found[name.lower()] = position
         _check_kind(wanted[name.lower()], reader.schema.field(position).type)
-    stored = pa.schema([pa.field(f.name, nullable_type(f.type)) for f in schema.fields])
+    stored = _schema_of_rows(target)
     runner = RuleRunner(schema, target.rules, [wanted[name].name for name in found], lane, lanes)
     for batch in reader:
         columns = []
-        for key, column in wanted.items():
+        for (key, column), kind in zip(wanted.items(), stored.types, strict=True):
             given = batch.column(found[key]) if key in found else pa.nulls(batch.num_rows)
-            columns.append(_cast(given, column))
+            columns.append(_cast(given, column, kind))
         yield runner.apply(pa.RecordBatch.from_arrays(columns, schema=stored))
 
 
-def _cast(values: pa.Array, column: Field) -> pa.Array:
+def _schema_of_rows(target: WriteTarget) -> pa.Schema:
+    found = target.derived.get("schema_of_rows")
+    if not isinstance(found, pa.Schema):
+        found = pa.schema([pa.field(f.name, nullable_type(f.type)) for f in target.schema.fields])
+        target.derived["schema_of_rows"] = found
+    return found
+
+
+def _cast(values: pa.Array, column: Field, kind: pa.DataType) -> pa.Array:
+    if values.type.equals(kind) and not types.is_nested(kind):
+        return values
     try:
         if types.is_dictionary(values.type):
             values = values.dictionary_decode()
-        values = values.cast(nullable_type(column.type), safe=True)
+        values = values.cast(kind, safe=True)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         reason = str(error).splitlines()[0][:200]
         raise ConstraintViolationError(

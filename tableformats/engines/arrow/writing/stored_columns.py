@@ -20,7 +20,10 @@ _FIELD_ID = "PARQUET:field_id"
 
 def stored_schema(target: WriteTarget) -> pa.Schema:
     """The Arrow schema of the data files of ``target``."""
-    return pa.schema([_stored_field(f, target) for f in target.stored_fields])
+    found = target.derived.get("stored_schema")
+    if not isinstance(found, pa.Schema):
+        found = target.derived["stored_schema"] = pa.schema([_stored_field(f, target) for f in target.stored_fields])
+    return found
 
 
 def stored_table(table: pa.Table, schema: pa.Schema) -> pa.Table:
