@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import field
 from itertools import islice
 from threading import Condition
 from typing import Generic, TypeVar
 
 from ..dataclass import dataclass
+from .threads import PATIENCE
 
 __all__ = ["OpenedSource", "StreamPart", "merged_streams"]
 
@@ -123,8 +125,8 @@ class _Source(Generic[Item]):
 class _Node(Generic[Item]):
     """A source that is not open yet (``part`` is None), or one of its parts.
 
-    ``is_running``: a thread works on it. ``has_ended``: it gives no more items than those in ``items``. ``is_left``:
-    its part was finished or given up, and is counted no more.
+    ``is_running``: a thread works on it, or will; ``is_begun``: it does. ``has_ended``: it gives no more items than
+    those in ``items``. ``is_left``: its part was finished or given up, and is counted no more.
     """
 
     source: _Source[Item]
@@ -133,6 +135,7 @@ class _Node(Generic[Item]):
     iterator: Iterator[Item] | None = None
     error: BaseException | None = None
     is_running: bool = False
+    is_begun: bool = False
     has_ended: bool = False
     is_left: bool = False
 
@@ -150,6 +153,7 @@ class _Merge(Generic[Item]):
         self._in_flight = 0
         self._running = 0
         self._is_closed = False
+        self._failure: BaseException | None = None
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="tableformats-reader")
 
     # ---- the consumer -----------------------------------------------------------------------------------------------
@@ -165,23 +169,32 @@ class _Merge(Generic[Item]):
 
     def take(self) -> list[Item] | None:
         """The next item; an empty list where a source ended without one, and None where nothing is left."""
-        with self._changed:
-            while self._nodes:
+        while True:
+            with self._changed:
+                if self._failure is not None:
+                    raise self._failure
+                if not self._nodes:
+                    return None
                 node = self._ready()
-                if node is None:
-                    self._changed.wait()
+                if node is not None:
+                    return self._taken(node)
+                if self._changed.wait(PATIENCE):
                     continue
-                if node.items:
-                    item, size = node.items.popleft()
-                    self._in_flight -= size
-                    self._schedule()
-                    return [item]
-                self._nodes.remove(node)
-                if node.error is not None:
-                    raise node.error
-                self._schedule()
-                return []
-            return None
+                first = self._nodes[0]
+            if first.is_running and not first.is_begun:  # the thread that should work on it is no more
+                self._work(first)
+
+    def _taken(self, node: _Node[Item]) -> list[Item]:
+        if node.items:
+            item, size = node.items.popleft()
+            self._in_flight -= size
+            self._schedule()
+            return [item]
+        self._nodes.remove(node)
+        if node.error is not None:
+            raise node.error
+        self._schedule()
+        return []
 
     def _ready(self) -> _Node[Item] | None:
         """A node with an item, or one that has ended. None: the consumer waits."""
@@ -218,13 +231,17 @@ class _Merge(Generic[Item]):
         if node.part is not None and node.iterator is None:
             self._in_flight += node.part.weight
             node.iterator = node.part.run(all(other.has_ended for other in self._nodes if other is not node))
-        node.is_running = True
+        node.is_running, node.is_begun = True, False
         self._running += 1
         self._pool.submit(self._work, node)
 
     # ---- the threads ------------------------------------------------------------------------------------------------
 
     def _work(self, node: _Node[Item]) -> None:
+        with self._changed:
+            if node.is_begun:  # the consumer does it
+                return
+            node.is_begun = True
         has_ended, error = True, None
         try:
             if node.part is None:
@@ -233,6 +250,15 @@ class _Merge(Generic[Item]):
                 has_ended = self._run(node)
         except BaseException as raised:
             error = raised
+        try:
+            self._finish(node, has_ended, error)
+        except BaseException as raised:
+            self._failure = raised  # the consumer sees it after PATIENCE, whatever else there is no memory for
+            with self._changed:
+                self._changed.notify_all()
+
+    def _finish(self, node: _Node[Item], has_ended: bool, error: BaseException | None) -> None:
+        """Write down how the work on a node ended, and begin what may begin now."""
         given_up = []
         with self._changed:
             node.is_running = False
@@ -245,7 +271,8 @@ class _Merge(Generic[Item]):
             if ended.has_ended:
                 self._leave(ended)
         with self._changed:
-            self._schedule()
+            with suppress(RuntimeError):  # the system has no thread left: those that there are do it, or the consumer
+                self._schedule()
             self._changed.notify_all()
 
     def _open(self, node: _Node[Item]) -> None:

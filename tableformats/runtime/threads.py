@@ -9,17 +9,21 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import TimeoutError as NotYet
 from itertools import islice
 from threading import Thread
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
-__all__ = ["ahead", "all_at_once", "bundles", "in_order", "runs", "thread_count"]
+__all__ = ["PATIENCE", "ahead", "all_at_once", "bundles", "in_order", "runs", "thread_count"]
 
 _END = object()
 _MIN_FILES_PER_ITEM = 4_096
 """Reading and pruning so many files takes about as long as starting a thread and waiting for the GIL."""
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
+PATIENCE = 5.0
+"""Seconds after which who waits for an answer looks whether a thread has begun to work on it, and does it else. A
+thread that gets no memory when it starts ends without a word, and what it should have done would never be done."""
 MAX_THREADS = 8
 """Most of the time threads wait for the store. With more of them memory grows faster than speed."""
 
@@ -27,6 +31,43 @@ MAX_THREADS = 8
 def thread_count() -> int:
     """The most threads that :func:`in_order` uses."""
     return min(MAX_THREADS, os.cpu_count() or 1)
+
+
+class _Job(Generic[Item, Answer]):
+    """Work on one item, on a thread of a pool or at last on the caller's own."""
+
+    def __init__(self, work: Callable[[Item], Answer], item: Item, pool: ThreadPoolExecutor) -> None:
+        self._work, self._item = work, item
+        self._turns = iter((True,))
+        self._answer: list[Answer] = []
+        self._error: BaseException | None = None
+        self._is_done = False
+        self._future: Future[None] = pool.submit(self._run)
+
+    def _run(self) -> None:
+        if not next(self._turns, False):  # somebody else does it
+            return
+        # What surrounds the work needs no memory: a future that gets none for its result is never done.
+        answer = self._answer
+        try:
+            answer.append(self._work(self._item))
+        except BaseException as error:
+            self._error = error
+        self._is_done = True
+
+    def result(self) -> Answer:
+        """The answer of the work, or its error. To be called once."""
+        while not self._is_done:
+            try:
+                self._future.result(PATIENCE)
+            except NotYet:
+                self._run()
+        if self._error is not None:
+            try:
+                raise self._error
+            finally:
+                self._error = None  # it holds this frame
+        return self._answer.pop()
 
 
 def ahead(items: Iterable[Item], count: int) -> Iterator[Item]:
@@ -62,11 +103,11 @@ def in_order(work: Callable[[Item], Answer], items: Iterable[Item], threads: int
         return
     pool = ThreadPoolExecutor(threads, thread_name_prefix="tableformats")
     try:
-        waiting: deque[Future[Answer]] = deque(pool.submit(work, item) for item in first)
-        waiting.extend(pool.submit(work, item) for item in islice(rest, 2 * threads - 2))
+        waiting = deque(_Job(work, item, pool) for item in first)
+        waiting.extend(_Job(work, item, pool) for item in islice(rest, 2 * threads - 2))
         while waiting:
             answer = waiting.popleft().result()
-            waiting.extend(pool.submit(work, item) for item in islice(rest, 1))
+            waiting.extend(_Job(work, item, pool) for item in islice(rest, 1))
             yield answer
     finally:
         pool.shutdown(wait=True, cancel_futures=True)

@@ -254,6 +254,15 @@ class TestDamage:
             except TableFormatsError as error:
                 assert error.path == str(tmp_path / "d.avro") and error.hint
 
+    def test_memory_that_cannot_be_had(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        def block_reader(_: Any) -> None:
+            raise MemoryError
+
+        data = self.good(tmp_path)
+        monkeypatch.setattr(fastavro, "block_reader", block_reader)
+        with pytest.raises(MemoryError):
+            self.one(tmp_path, data)
+
     @pytest.mark.parametrize(
         "schema",
         [

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 
 import pytest
 
+from tableformats.runtime import streams, threads
+from tableformats.runtime.streams import OpenedSource, StreamPart, merged_streams
 from tableformats.runtime.threads import all_at_once, in_order, thread_count
 
 HERE = threading.current_thread
@@ -117,3 +120,39 @@ def test_all_calls_end_before_the_error_is_raised(failing: int, monkeypatch: pyt
     with pytest.raises(OSError, match=str(failing)):
         all_at_once(*calls)
     assert sorted(done) == [0, 0, 1, 1, 2, 2]
+
+
+class Dead(threads.ThreadPoolExecutor):
+    """A pool whose threads got no memory when they began: nothing that it is given is ever done."""
+
+    def submit(self, call: Callable[..., object], *arguments: object) -> Future[object]:  # type: ignore[override]
+        return Future()
+
+
+class TestThreadsThatAreNoMore:
+    @pytest.fixture(autouse=True)
+    def no_threads(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        for module in (threads, streams):
+            monkeypatch.setattr(module, "PATIENCE", 0.01)
+            monkeypatch.setattr(module, "ThreadPoolExecutor", Dead)
+
+    def test_answers(self) -> None:
+        assert list(in_order(abs, range(-3, 3))) == [3, 2, 1, 0, 1, 2]
+
+    def test_errors(self) -> None:
+        with pytest.raises(ZeroDivisionError):
+            list(in_order(lambda item: 1 // item, range(3)))
+
+    @pytest.mark.parametrize("ordered", [True, False])
+    def test_streams(self, ordered: bool) -> None:
+        sources = [lambda i=i: OpenedSource([StreamPart(lambda _: iter([i, i + 1]))]) for i in range(3)]
+        found = merged_streams(sources, lambda _: 1, threads=2, budget_bytes=10, ordered=ordered)
+        assert list(found) == [0, 1, 1, 2, 2, 3]
+
+    def test_an_error_after_the_work(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def close() -> None:
+            raise MemoryError
+
+        sources = [lambda: OpenedSource([StreamPart(lambda _: iter([0]))], close)]
+        with pytest.raises(MemoryError):
+            list(merged_streams(sources, lambda _: 1, threads=2, budget_bytes=10))

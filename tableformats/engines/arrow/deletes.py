@@ -29,11 +29,12 @@ __all__ = ["DeleteLoader", "EqualityFilter", "deleted_positions", "positions_wit
 
 
 def _equality_deletes(task: ScanTask) -> pa.Table:
-    return task.deletes.filter(pc.equal(task.deletes["kind"], EQUALITY))
+    return task.deletes.filter(pc.equal(task.deletes["kind"], pa.scalar(EQUALITY)))
 
 
 def _positional_deletes(task: ScanTask) -> pa.Table:
-    return task.deletes.filter(pc.not_equal(task.deletes["kind"], EQUALITY))
+    # Where Arrow gets no memory for a scalar, its functions say that they take no str.
+    return task.deletes.filter(pc.not_equal(task.deletes["kind"], pa.scalar(EQUALITY)))
 
 
 def deleted_positions(snapshot: FormatSnapshot, task: ScanTask, num_rows: int) -> BitMap64:

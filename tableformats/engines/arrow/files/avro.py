@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from ....errors import CorruptMetadataError, TableFormatsError
 from ....limits import Limits
+from ....runtime.boundary import is_fault_of_machine
 from .avro_blocks import AvroBlocks, Block
 from .avro_types import ID_KEY, column_of
 from .column_tree import Selection, file_tree
@@ -99,6 +100,8 @@ class AvroFile(DataFile):
         except TableFormatsError:
             raise
         except Exception as error:
+            if is_fault_of_machine(error):
+                raise
             # For damaged bytes fastavro raises what Python raises on the way: EOFError, IndexError, struct.error, ...
             self._fail(block, f"{type(error).__name__}: {error}", error)
 
