@@ -291,7 +291,6 @@ def test_the_catalog_numbers_schemas_and_specs_and_reuses_equal_ones() -> None:
         ({"action": "add-snapshot", "snapshot": {"snapshot-id": 1}}, "there is a snapshot"),
         ({"action": "add-snapshot"}, "malformed"),
         ({"action": "set-properties", "updates": {"a": 1}}, "properties are texts"),
-        ({"action": "set-properties", "updates": {"write.metadata.previous-versions-max": "x"}}, "no whole number"),
         ({"action": "add-schema", "schema": schema(field(1), field(1))}, "used twice"),
         ({"action": "add-schema", "schema": schema(field(1), {**field(2), "name": "c1"})}, "two columns"),
     ],
@@ -307,6 +306,7 @@ def test_updates_that_do_not_fit_are_refused(update: Json, message: str) -> None
     ("update", "message"),
     [
         ({"action": "set-fire"}, "not known"),
+        ({"action": "set-properties", "updates": {"write.metadata.previous-versions-max": "x"}}, "a whole number"),
         ({"action": "upgrade-format-version", "format-version": 4}, "not written"),
         ({"action": "add-schema", "schema": schema(field(1, "timestamp_ns"))}, "need format version 3"),
         (
@@ -318,7 +318,7 @@ def test_updates_that_do_not_fit_are_refused(update: Json, message: str) -> None
 )
 def test_what_is_not_supported_is_refused_by_name(update: Json, message: str) -> None:
     with pytest.raises(UnsupportedFeatureError, match=message):
-        apply_updates(created(2), [update], now_ms=START)
+        apply_updates(created(2), [update], now_ms=START, previous_file="v1")
 
 
 @pytest.mark.parametrize(

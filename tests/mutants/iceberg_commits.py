@@ -38,6 +38,22 @@ MUTANTS = (
         "a manifest that was stored early is deleted, although the snapshot names it",
         ("runtime/test_turns.py",),
     ),
+    Mutant(
+        "unknown-words-are-false",
+        "iceberg:Flag.of",
+        'text.lower() not in ("true", "false")',
+        "False",
+        "a property that is neither true nor false counts as false",
+        ("commits/test_properties.py",),
+    ),
+    Mutant(
+        "row-groups-are-as-large-as-rows",
+        "core:ParquetLayout._row_groups",
+        "row_bytes = (sink.tell() - before) / count",
+        "pass",
+        "row groups are cut by the size of rows in memory",
+        ("commits/test_properties.py",),
+    ),
     # ---- answers that were lost -------------------------------------------------------------------------------------
     Mutant(
         "conflict-is-never-ours",

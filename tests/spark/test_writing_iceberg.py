@@ -57,7 +57,7 @@ def test_hidden_partitioning(spark: Any, tmp_path: Path, partition_by: list[str]
 def test_distribution_modes(spark: Any, tmp_path: Path) -> None:
     files = {}
     for mode in ("none", "hash", "range"):
-        properties = {"write.distribution-mode": mode}
+        properties = {"write.distribution-mode": mode, "write.parquet.row-group-limit": "100"}
         folder = new_table(tmp_path / mode, COLUMNS, 2, ["bucket(4, id)"], properties, ["ts desc"])
         table = tf.open_table(folder)
         files[mode] = table.append(spark.sql(QUERY)).metrics["added_files"]
@@ -65,6 +65,8 @@ def test_distribution_modes(spark: Any, tmp_path: Path) -> None:
         for path in (folder / "data").rglob("*.parquet"):
             times = pq.read_table(path, partitioning=None)["ts"].to_pylist()
             assert times == sorted(times, reverse=True)
+            footer = pq.read_metadata(path)
+            assert max(footer.row_group(i).num_rows for i in range(footer.num_row_groups)) <= 100
     assert files["none"] == 4 * 4 and files["hash"] <= 6 and files["range"] <= 6
     folder = new_table(tmp_path / "t", COLUMNS, 2, properties={"write.distribution-mode": "x"})
     with pytest.raises(tf.UnsupportedFeatureError) as caught:

@@ -208,16 +208,6 @@ def test_a_snapshot_that_expired_hinders_only_what_reads_it(tmp_path: Path) -> N
     assert ids(folder) == [1, 2, 3, 4, *[8] * 6, 9]
 
 
-def test_an_isolation_level_that_nobody_knows_leaves_nothing(tmp_path: Path) -> None:
-    folder, table = begun(tmp_path)
-    table.alter.set_properties({"write.delete.isolation-level": "chaos"})
-    files = set((folder / "data").rglob("*.parquet"))
-    with pytest.raises(tf.UnsupportedFeatureError, match=r"serializable, snapshot.*Nothing was committed") as caught:
-        table.delete("id = 1")
-    assert (caught.value.field, caught.value.committed) == ("write.delete.isolation-level", False)
-    assert set((folder / "data").rglob("*.parquet")) == files
-
-
 def test_replaced_columns_are_a_conflict(tmp_path: Path) -> None:
     folder, table = begun(tmp_path)
     with pytest.raises(tf.CommitConflictError), table.transaction() as transaction:

@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 from tableformats.plugin import ConstraintViolationError, UnsupportedFeatureError
 
 from .normal_metadata import FIRST_PARTITION_ID, MAIN, UNSORTED, normalized, stored
+from .properties import PREVIOUS_VERSIONS
 from .schema_rules import check_schema, check_sources, highest_id
 
 __all__ = ["apply_updates"]
@@ -25,7 +26,6 @@ LAST_ADDED = -1
 NEWEST_VERSION = 3
 FIRST_VERSION = 2
 """The version of a new table whose updates name none. Source: the reference implementation."""
-PREVIOUS_VERSIONS = "write.metadata.previous-versions-max"
 
 Json = dict[str, Any]
 
@@ -365,13 +365,7 @@ class _Builder:
         self.found["snapshot-log"] = kept
 
     def _log_metadata(self, entry: Json) -> None:
-        text = self.found["properties"].get(PREVIOUS_VERSIONS, "100")
-        try:
-            most = max(1, int(text))
-        except ValueError:
-            raise ConstraintViolationError(
-                f"the property {PREVIOUS_VERSIONS} is {text[:50]!r}, and no whole number", field=PREVIOUS_VERSIONS
-            ) from None
+        most = max(1, PREVIOUS_VERSIONS.of(self.found["properties"]))
         self.found["metadata-log"] = [*self.found["metadata-log"], entry][-most:]
 
 

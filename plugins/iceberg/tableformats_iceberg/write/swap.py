@@ -40,6 +40,7 @@ from ..metadata.locate import HINT, is_metadata_name, locate
 from ..metadata.table_metadata import TableMetadata, metadata_json, metadata_of
 from .json_form import check_form
 from .metadata_updates import apply_updates
+from .properties import DELETE_AFTER_COMMIT, METADATA_CODEC
 from .requirements import failed_requirement
 
 if TYPE_CHECKING:
@@ -52,8 +53,6 @@ Updates = Sequence[Mapping[str, Any]]
 LOOKS_S = (0.0, 0.2, 1.0)
 """Seconds before each look at the newest metadata, after an answer that says nothing."""
 METADATA_PATH = "write.metadata.path"
-METADATA_CODEC = "write.metadata.compression-codec"
-DELETE_AFTER_COMMIT = "write.metadata.delete-after-commit.enabled"
 _DIRECTORY_NAME = re.compile(r"^v(\d{1,18})(\.gz)?\.metadata\.json(\.gz)?$")
 _CATALOG_NAME = re.compile(r"^(\d{1,18})-")
 
@@ -197,22 +196,16 @@ def is_compressed(properties: Mapping[str, str]) -> bool:
 
     Raises UnsupportedFeatureError for another value of ``write.metadata.compression-codec`` than none and gzip.
     """
-    codec = properties.get(METADATA_CODEC, "none").lower()
-    if codec not in ("none", "gzip"):
-        raise UnsupportedFeatureError(
-            f"metadata files are not written with the codec {codec[:50]!r}",
-            field=METADATA_CODEC,
-            hint="Nothing was written; none and gzip are known",
-        )
-    return codec == "gzip"
+    return METADATA_CODEC.of(properties) == "gzip"
 
 
 def logged_no_more(before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> list[str]:
     """The metadata files that fell out of the metadata log, where the table's properties say that they are deleted.
 
+    Raises UnsupportedFeatureError for a value that is not known, so it is asked for before the commit.
     Source: Iceberg documentation, "Configuration", ``write.metadata.delete-after-commit.enabled``.
     """
-    if before is None or (after.get("properties") or {}).get(DELETE_AFTER_COMMIT, "false").lower() != "true":
+    if before is None or not DELETE_AFTER_COMMIT.of(after.get("properties") or {}):
         return []
     kept = {entry["metadata-file"] for entry in after.get("metadata-log") or ()}
     return [e["metadata-file"] for e in before.get("metadata-log") or () if e["metadata-file"] not in kept]
@@ -316,11 +309,14 @@ class DirectorySwap(MetadataSwap):
             return PutOutcome.WON
         version = 1 if base is None else self._version_of(base.parsed.path) + 1
         # All writers upon one version choose one name, so the codec is that of the version before.
-        compress = is_compressed(found.get("properties", {}) if base is None else base.parsed.properties)
+        compress = is_compressed(found.get("properties", {}))
+        if base is not None:  # its codec is not checked: this commit may correct the property
+            compress = base.parsed.properties.get(METADATA_CODEC.name, "none").lower() == "gzip"
         name = f"v{version}{'.gz' if compress else ''}.metadata.json"
         path = self._storage.join("metadata", name)
         data = _encoded(found, compress)
         parsed = _parsed(found, path, self._storage, len(data), base)  # before the swap, because it can fail
+        let_go = logged_no_more(None if base is None else base.json, found)
         store()
         outcome = put_exclusively(self._storage, path, data)
         if outcome is PutOutcome.WON and base is not None:
@@ -328,7 +324,7 @@ class DirectorySwap(MetadataSwap):
         if outcome is PutOutcome.WON:
             self._won = version
             self.known = CurrentMetadata(_stored_path(found, path), found, parsed)
-            self._let_go = logged_no_more(None if base is None else base.json, found)
+            self._let_go = let_go
         return outcome
 
     def _rechecked(self, base: CurrentMetadata, path: str, version: int) -> PutOutcome:
@@ -348,7 +344,8 @@ class DirectorySwap(MetadataSwap):
         Writers may delete old metadata files, the oldest first. So if the base is still there, nothing was deleted
         after it.
         """
-        may_delete = (base.json.get("properties") or {}).get(DELETE_AFTER_COMMIT, "false").lower() == "true"
+        # The file is written: an unknown value, which other writers may understand, is no error any more.
+        may_delete = (base.json.get("properties") or {}).get(DELETE_AFTER_COMMIT.name, "false").lower() != "false"
         if not (may_delete or self._storage.is_local) or self._storage.is_file(base.parsed.path):
             return False
         listed = self._storage.list(self._storage.join("metadata"))

@@ -13,7 +13,9 @@ from collections.abc import Mapping
 
 from tableformats.plugin import ConflictCheck, TableChange, UnsupportedFeatureError
 
-__all__ = ["LEVELS", "checks_of"]
+from ..properties import Choice
+
+__all__ = ["LEVELS", "check_levels", "checks_of"]
 
 LEVELS: Mapping[str, frozenset[ConflictCheck]] = {
     "serializable": frozenset({ConflictCheck.TOUCHED, ConflictCheck.ADDED}),
@@ -22,6 +24,12 @@ LEVELS: Mapping[str, frozenset[ConflictCheck]] = {
 _PROPERTIES = {"delete": "write.delete.isolation-level", "update": "write.update.isolation-level"}
 _DEFAULT_PROPERTY = "write.merge.isolation-level"
 _DEFAULT = "serializable"
+
+
+def check_levels(properties: Mapping[str, str]) -> None:
+    """Refuse an unknown level that a table names. Raises UnsupportedFeatureError."""
+    for name in (*_PROPERTIES.values(), _DEFAULT_PROPERTY):
+        Choice(name, _DEFAULT, {level: level for level in LEVELS}).of(properties)
 
 
 def checks_of(change: TableChange, properties: Mapping[str, str]) -> frozenset[ConflictCheck]:

@@ -8,12 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ...manifests.manifest_list import Manifest
-from .manifest_store import target_size, whole_number
+from ..properties import MERGE_ENABLED, MIN_COUNT_TO_MERGE, TARGET_SIZE
 
 __all__ = ["bins_to_merge"]
-
-ENABLED, MIN_COUNT = "commit.manifest-merge.enabled", "commit.manifest.min-count-to-merge"
-DEFAULT_MIN_COUNT = 100
 
 
 def bins_to_merge(manifests: Sequence[Manifest], properties: Mapping[str, str]) -> list[list[int]]:
@@ -25,9 +22,9 @@ def bins_to_merge(manifests: Sequence[Manifest], properties: Mapping[str, str]) 
         Of one content; new ones first. A group is of one spec and about as large as a manifest shall be. The group of
         the first manifest is merged only if it has ``commit.manifest.min-count-to-merge`` or more.
     """
-    if properties.get(ENABLED, "true").lower() != "true" or not manifests:
+    if not MERGE_ENABLED.of(properties) or not manifests:
         return []
-    most, least = target_size(properties), whole_number(properties, MIN_COUNT, DEFAULT_MIN_COUNT)
+    most, least = TARGET_SIZE.of(properties), MIN_COUNT_TO_MERGE.of(properties)
     by_spec: dict[int, list[int]] = {}
     for number, manifest in enumerate(manifests):
         by_spec.setdefault(-1 if manifest.spec_id is None else manifest.spec_id, []).append(number)

@@ -8,17 +8,15 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
-from tableformats.plugin import PartitionSpec, UnsupportedFeatureError, dataclass, in_order, strip_trailing
+from tableformats.plugin import PartitionSpec, dataclass, in_order, strip_trailing
 
 from ...files.table_files import TableFiles
 from ...manifests.manifest_list import Manifest
 from ..encode.avro_files import codec_of
 from ..encode.entry_batches import EntryBatch, FieldSummary, manifest_files
+from ..properties import TARGET_SIZE
 
-__all__ = ["ManifestStore", "NewManifest", "current_schema", "target_size", "whole_number"]
-
-TARGET_SIZE = "commit.manifest.target-size-bytes"
-DEFAULT_TARGET_SIZE = 8 << 20
+__all__ = ["ManifestStore", "NewManifest", "current_schema"]
 
 
 @dataclass(frozen=True)
@@ -61,7 +59,7 @@ class ManifestStore:
         head, codec = _head(metadata, spec.id), codec_of(properties)
         found = []
         start = 0
-        for written in manifest_files(entries, spec, content, head, codec, target_size(properties)):
+        for written in manifest_files(entries, spec, content, head, codec, TARGET_SIZE.of(properties)):
             path = f"{metadata_directory(metadata)}/{self.commit_id}-m{self._count}.avro"
             self._count += 1
             row = written.row._replace(path=path, added_snapshot_id=self.snapshot_id)
@@ -111,29 +109,6 @@ def metadata_directory(metadata: Mapping[str, Any]) -> str:
     """Where the manifests of a table are stored, as its metadata spells it."""
     path = (metadata.get("properties") or {}).get("write.metadata.path")
     return strip_trailing(path) if path else f"{strip_trailing(metadata['location'])}/metadata"
-
-
-def target_size(properties: Mapping[str, str]) -> int:
-    """The size of a manifest, in bytes. Raises UnsupportedFeatureError."""
-    return whole_number(properties, TARGET_SIZE, DEFAULT_TARGET_SIZE)
-
-
-def whole_number(properties: Mapping[str, str], key: str, default: int) -> int:
-    """A property that is a positive whole number; ``default`` where it is not set.
-
-    Raises
-    ------
-    UnsupportedFeatureError
-        It is something else.
-    """
-    text = properties.get(key)
-    if text is None:
-        return default
-    if not (text.isascii() and text.isdigit() and len(text) < 19 and int(text)):
-        raise UnsupportedFeatureError(
-            f"the table's property {key} is no positive number: {text[:50]!r}", field=key, hint="Correct the property"
-        )
-    return int(text)
 
 
 def _head(metadata: Mapping[str, Any], spec_id: int) -> dict[str, str]:

@@ -21,11 +21,11 @@ from ...snapshot import IcebergSnapshot
 from ..encode.avro_encoding import longs, optional
 from ..encode.carried_entries import carried_entries
 from ..encode.entry_batches import EntryBatch
+from ..properties import WAP_ENABLED
 
 __all__ = ["PUBLISHED_ID", "STAGED_ID", "Pick", "check_staging", "pick_of", "picked_entries", "summary_of"]
 
 STAGED_ID, PUBLISHED_ID, SOURCE_ID = "wap.id", "published-wap-id", "source-snapshot-id"
-WAP_ENABLED = "write.wap.enabled"
 _FIRST_ROW_ID = 142
 
 
@@ -50,12 +50,12 @@ def check_staging(properties: Mapping[str, str], metadata: TableMetadata) -> boo
     wap_id = properties.get(STAGED_ID)
     if wap_id is None:
         return False
-    if metadata.properties.get(WAP_ENABLED, "false").lower() != "true":
+    if not WAP_ENABLED.of(metadata.properties):
         raise UnsupportedFeatureError(
             f"a commit with {STAGED_ID} is not in the table until it is published, which the table does not allow",
             path=metadata.path,
-            field=WAP_ENABLED,
-            hint=f"Set the property {WAP_ENABLED} to true first",
+            field=WAP_ENABLED.name,
+            hint=f"Set the property {WAP_ENABLED.name} to true first",
         )
     if any(s.summary.get(STAGED_ID) == wap_id for s in metadata.snapshots.values()):
         raise ConstraintViolationError(f"there is a snapshot with the {STAGED_ID} {wap_id!r}", field=STAGED_ID)

@@ -28,20 +28,22 @@ from ...files.strict_json import Node
 from ...metadata.metadata_columns import metadata_columns
 from ...metadata.schema import parse_default
 from ...metadata.table_metadata import TableMetadata
+from ..encode.avro_files import codec_of
 from ..encode.layouts import layout_of
-from ..encode.metrics import metrics_modes
-from .manifest_store import current_schema, whole_number
+from ..encode.metrics import check_metrics, metrics_modes
+from ..properties import FILE_SIZE, OBJECT_STORAGE, PARTITIONED_PATHS, Choice, check_values
+from .isolation import check_levels
+from .manifest_store import current_schema
+from .parquet_properties import CODEC, ROW_GROUP_ROWS, parquet_options
 
-__all__ = ["check_writable", "data_base", "sort_order_of", "target_of"]
+__all__ = ["check_writable", "check_properties", "data_base", "sort_order_of", "target_of"]
 
-FILE_SIZE, ROW_GROUP_ROWS = "write.target-file-size-bytes", "write.parquet.row-group-limit"
-COMPRESSION, FORMAT = "write.parquet.compression-codec", "write.format.default"
-DISTRIBUTION, DISTRIBUTIONS = "write.distribution-mode", ("hash", "none", "range")
+FORMAT = "write.format.default"
+DISTRIBUTION = Choice("write.distribution-mode", "hash", {name: name for name in ("hash", "none", "range")})
 DATA_PATH, PROVIDER = "write.data.path", "write.location-provider.impl"
-OBJECT_STORAGE, PARTITIONED_PATHS = "write.object-storage.enabled", "write.object-storage.partitioned-paths"
 OLD_PATHS = ("write.object-storage.path", "write.folder-storage.path")
-_CODECS = {"zstd": "zstd", "gzip": "gzip", "snappy": "snappy", "lz4": "lz4", "brotli": "brotli", "uncompressed": "none"}
-DEFAULT_FILE_SIZE = 512 << 20
+_MOST_ROWS = 64 << 20
+"""Of a row group whose bytes are limited."""
 
 
 def target_of(metadata: TableMetadata, value: Mapping[str, Any], root: str) -> WriteTarget:
@@ -62,14 +64,10 @@ def target_of(metadata: TableMetadata, value: Mapping[str, Any], root: str) -> W
     schema, properties = metadata.schema, metadata.properties
     spec = metadata.specs[metadata.default_spec_id]
     order = sort_order_of(value, schema)
-    codec = properties.get(COMPRESSION, "zstd").lower()
-    if codec not in _CODECS:
-        hint = f"Nothing was written; one of {', '.join(_CODECS)}"
-        raise UnsupportedFeatureError(f"the codec {codec[:50]!r} is not written", field=COMPRESSION, hint=hint)
-    distribution = properties.get(DISTRIBUTION, "hash").lower()
-    if distribution not in DISTRIBUTIONS:
-        hint = f"Nothing was written; one of {', '.join(DISTRIBUTIONS)}"
-        raise UnsupportedFeatureError(f"there is no distribution {distribution[:50]!r}", field=DISTRIBUTION, hint=hint)
+    parquet = parquet_options(schema, properties)
+    most_rows = ROW_GROUP_ROWS.of(properties)
+    if parquet.row_group_bytes is not None and ROW_GROUP_ROWS.name not in properties:
+        most_rows = _MOST_ROWS
     modes = metrics_modes(schema, properties, {column.source_id for column in order})
     return WriteTarget(
         schema,
@@ -81,10 +79,12 @@ def target_of(metadata: TableMetadata, value: Mapping[str, Any], root: str) -> W
         directory=_directory(metadata),
         place=_place(metadata),
         bounded=frozenset(i for i, mode in modes.items() if mode.bounds),
-        target_file_size=whole_number(properties, FILE_SIZE, DEFAULT_FILE_SIZE),
-        compression=_CODECS[codec],
+        target_file_size=FILE_SIZE.of(properties),
+        row_group_rows=most_rows,
+        compression=CODEC.of(properties),
+        parquet=parquet,
         sort_by=order,
-        distribution=distribution,
+        distribution=DISTRIBUTION.of(properties),
         rules=RowRules(defaults=_defaults(metadata, value)),
         carried=_lineage(metadata),
     )
@@ -132,12 +132,12 @@ def _directory(metadata: TableMetadata) -> str:
 def _place(metadata: TableMetadata) -> Callable[[str], str] | None:
     """How paths get the entropy that object stores like, where the table asks for it."""
     properties = metadata.properties
-    if not is_set(properties, OBJECT_STORAGE, False):
+    if not OBJECT_STORAGE.of(properties):
         return None
     context = ""
     if not _data_path(metadata).startswith(metadata.location):  # several tables may share the directory
         context = "/".join(metadata.location.rstrip("/").rpartition("://")[2].split("/")[-2:])
-    return partial(hashed_path, context=context, in_directories=is_set(properties, PARTITIONED_PATHS, True))
+    return partial(hashed_path, context=context, in_directories=PARTITIONED_PATHS.of(properties))
 
 
 def hashed_path(path: str, context: str, in_directories: bool) -> str:
@@ -151,14 +151,6 @@ def hashed_path(path: str, context: str, in_directories: bool) -> str:
     if context:
         return f"{entropy}/{context}/{path}"
     return f"{entropy}/{path}" if in_directories else f"{entropy}-{path}"
-
-
-def is_set(properties: Mapping[str, str], name: str, default: bool) -> bool:
-    """A property that is true or false. Raises UnsupportedFeatureError."""
-    text = properties.get(name, str(default)).lower()
-    if text not in ("true", "false"):
-        raise UnsupportedFeatureError(f"it is true or false, not {text[:50]!r}", field=name, hint="Nothing was written")
-    return text == "true"
 
 
 def sort_order_of(value: Mapping[str, Any], schema: Schema) -> tuple[SortColumn, ...]:
@@ -189,6 +181,22 @@ def _sort_column(field: Mapping[str, Any], schema: Schema) -> SortColumn | None:
     )
 
 
+def check_properties(properties: Mapping[str, str]) -> None:
+    """Refuse a value of a property that writers obey, if it is not known.
+
+    Raises
+    ------
+    UnsupportedFeatureError
+        ``field`` names it.
+    """
+    check_values(properties)
+    codec_of(properties)
+    DISTRIBUTION.of(properties)
+    check_levels(properties)
+    parquet_options(Schema(()), properties)
+    check_metrics(properties)
+
+
 def check_writable(metadata: TableMetadata, value: Mapping[str, Any]) -> None:
     """Refuse a table that has what is not honoured when files are written.
 
@@ -198,6 +206,7 @@ def check_writable(metadata: TableMetadata, value: Mapping[str, Any]) -> None:
         ``field`` names it.
     """
     properties = metadata.properties
+    check_properties(properties)
 
     def refuse(message: str, field: str, hint: str | None = None) -> None:
         raise UnsupportedFeatureError(message, path=metadata.path, field=field, hint=hint)

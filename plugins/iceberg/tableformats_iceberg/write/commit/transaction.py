@@ -40,7 +40,7 @@ from .isolation import checks_of
 from .picked_files import Pick, check_staging, pick_of, summary_of
 from .snapshot_producer import Base, SnapshotProducer, operation_of
 from .staged_metadata import StagedMetadata, staged
-from .target import DATA_PATH, check_writable, data_base, target_of
+from .target import DATA_PATH, check_properties, check_writable, data_base, target_of
 from .winners import APPLICATION, applications_of, committed_since, id_of, snapshots_between
 
 __all__ = ["IcebergTransaction"]
@@ -154,8 +154,11 @@ class IcebergTransaction(FormatTransaction):
             self._check_directories()
         check_staging(change.properties, metadata)
         asked = change.metadata
-        if asked is not None and (asked.create is not None or any(asked.properties.values())):
+        if asked is not None and asked.create is not None:
             _ = self.target  # refuses values of properties that are not known
+            check_properties(metadata.properties)
+        elif asked is not None:  # other values may be unknown still: they are corrected one by one
+            check_properties({name: value for name, value in asked.properties.items() if value is not None})
         if change.changed_rows is not None:
             raise UnsupportedFeatureError("Iceberg has no files of changed rows", field="changed_rows")
         if self._files.storage.root == self._files.directory != self._files.locate(metadata.location):

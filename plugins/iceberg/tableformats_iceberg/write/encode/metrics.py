@@ -27,7 +27,7 @@ from tableformats.plugin import compute as pc
 
 from .values import bound_bytes, has_bounds
 
-__all__ = ["MetricsMode", "cut_bounds", "metrics_modes"]
+__all__ = ["MetricsMode", "check_metrics", "cut_bounds", "metrics_modes"]
 
 _PREFIX = "write.metadata.metrics."
 _DEFAULT, _COLUMN, _INFERRED = f"{_PREFIX}default", f"{_PREFIX}column.", f"{_PREFIX}max-inferred-column-defaults"
@@ -92,6 +92,14 @@ def metrics_modes(
         key = _COLUMN + name
         found[column.id] = _mode(properties[key], key) if key in properties else mode
     return found
+
+
+def check_metrics(properties: Mapping[str, str]) -> None:
+    """Refuse a value that is no mode, whether its column is there or not. Raises UnsupportedFeatureError."""
+    _number(properties)
+    for key, text in properties.items():
+        if key == _DEFAULT or key.startswith(_COLUMN):
+            _mode(text, key)
 
 
 def _number(properties: Mapping[str, str]) -> int:
