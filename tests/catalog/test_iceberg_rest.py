@@ -186,3 +186,15 @@ def test_tables_change_together(properties: dict[str, str]) -> None:
         peer.load_table("n.b").append(ids(5))
     assert {commit.attempts for commit in txn.commits.values()} == {2}
     assert [tf.open_table(f"n.{name}", catalog=properties).scan().count() for name in "ab"] == [4, 2]
+
+
+def test_a_partitioned_table_is_replaced(properties: dict[str, str]) -> None:
+    catalogs.load_catalog(**properties).create_namespace_if_not_exists("n")
+    rows = pa.table({"id": [1, 2], "p": [0, 1]})
+    table = tf.write_table(rows, "n.replaced", catalog=properties, partition_by="p")
+    old = tf.open_table("n.replaced", catalog=properties).snapshot().version
+    more = rows.append_column("x", pa.array(["a", "b"]))
+    tf.write_table(more, "n.replaced", catalog=properties, mode="replace")
+    table = tf.open_table("n.replaced", catalog=properties)
+    assert table.scan().to_arrow().sort_by("id").equals(more) and [f.id for f in table.schema.fields] == [1, 2, 5]
+    assert table.scan(version=old).count() == 2 and not list(table.verify())

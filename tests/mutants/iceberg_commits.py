@@ -205,8 +205,8 @@ MUTANTS = (
     Mutant(
         "replaced-columns-keep-ids",
         "iceberg:replace_updates",
-        "fresh = fresh_schema(request.schema, base['last-column-id'] + 1)",
-        "fresh = fresh_schema(request.schema)",
+        "fresh_schema(request.schema, base['last-column-id'] + 1)",
+        "fresh_schema(request.schema)",
         "a replaced table reads files of the old one by the new types",
         _COMMITS,
     ),

@@ -212,6 +212,27 @@ def test_replaced_columns_are_a_conflict(tmp_path: Path) -> None:
     folder, table = begun(tmp_path)
     with pytest.raises(tf.CommitConflictError), table.transaction() as transaction:
         transaction.append(rows(7))
+        tf.write_table(pa.table({"id": [1.5], "s": ["a"]}), str(folder), format="iceberg", mode="replace")
+
+
+def test_a_column_that_is_dropped_and_added_again_is_a_conflict(tmp_path: Path) -> None:
+    folder, table = begun(tmp_path)
+    with pytest.raises(tf.CommitConflictError, match="replaced the column 's'"), table.transaction() as transaction:
+        transaction.append(rows(7))
+        other = tf.open_table(str(folder))
+        other.alter.set_partitioning()
+        other.alter.drop_columns("s")
+        other.alter.add_columns({"s": "string"})
+
+
+def test_replaced_rows_are_none_to_an_append(tmp_path: Path) -> None:
+    folder, table = begun(tmp_path)
+    with table.transaction() as transaction:
+        transaction.append(rows(7))
+        tf.write_table(rows(1), str(folder), format="iceberg", mode="replace")
+    assert ids(folder) == [1, 7]
+    with pytest.raises(tf.CommitConflictError), table.refresh().transaction() as transaction:
+        transaction.delete("id = 7")
         tf.write_table(rows(1), str(folder), format="iceberg", mode="replace")
 
 

@@ -91,15 +91,16 @@ def replace_updates(
 ) -> tuple[list[Json], list[Json]]:
     """The requirements and updates that give a table that is there another definition, and no rows.
 
-    Its snapshots stay, so that older versions can be read. The ids of its columns are all new, because a column of the
-    same name may have another type. Its location and properties stay, as far as the request does not set them.
+    Its snapshots stay, so that older versions can be read. A column of the same name and type keeps its id, as in
+    Java, whose catalogs refuse another one where an identity partition has that name. All others get new ids. Its
+    location and properties stay, as far as the request does not set them.
 
     Raises as :func:`create_updates`.
     """
     base = normalized(metadata)
     given = dict(request.properties)
     version = version_of(given.pop(VERSION_PROPERTY, str(base["format-version"])))
-    fresh = fresh_schema(request.schema, base["last-column-id"] + 1)
+    fresh = _with_known_ids(fresh_schema(request.schema, base["last-column-id"] + 1), base)
     fresh["schema-id"] = max(s["schema-id"] for s in base["schemas"]) + 1
     own = parse_schema(Node(fresh, path))
     fields = changed_spec({**base, "format-version": version}, own, request.partition_by)["fields"]
@@ -125,6 +126,21 @@ def replace_updates(
     if given:
         updates.append({"action": "set-properties", "updates": given})
     return requirements, updates
+
+
+def _with_known_ids(fresh: Json, base: Mapping[str, Any]) -> Json:
+    """The schema with the ids of columns that can be read as those of the current schema of ``base``.
+
+    Files of other branches are read by it, too. So a column that is required now, that had another type, or that had
+    a value for older files, is another one.
+    """
+    current = next(s for s in base["schemas"] if s["schema-id"] == base["current-schema-id"])
+    known = {f["name"]: f for f in current["fields"] if isinstance(f["type"], str) and "initial-default" not in f}
+    for field in fresh["fields"]:
+        old = known.get(field["name"])
+        if old is not None and old["type"] == field["type"] and (old["required"] or not field["required"]):
+            field["id"] = old["id"]
+    return fresh
 
 
 def _spec_updates(base: Mapping[str, Any], fields: list[Json]) -> list[Json]:

@@ -383,11 +383,15 @@ class IcebergTransaction(FormatTransaction):
         return {**known, "action": "set-snapshot-ref", "ref-name": self._branch, "snapshot-id": snapshot_id}
 
     def _check_columns(self, newest: TableMetadata) -> None:
-        """Refuse where the new files have no column of the table any more, or may lack values that one demands now."""
+        """Refuse where the new files have no column of the table any more, or may lack values that one has to have."""
         if not any(newest.schema.find_id(f.id) for f in self.target.schema.fields):
             raise CommitConflictError("another writer replaced the columns of the table", path=newest.path)
         for f in newest.schema.fields:
             own = self.target.schema.find_id(f.id)
+            if own is None and any(f.name == written.name for written in self.target.schema.fields):
+                raise CommitConflictError(
+                    f"another writer replaced the column {f.name!r} by another of that name", path=newest.path
+                )
             if f.required and f.initial_default is None and (own is None or not own.required):
                 raise CommitConflictError(
                     f"another writer made the column {f.name!r} one that has no NULLs", path=newest.path
