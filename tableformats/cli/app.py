@@ -8,6 +8,7 @@ shown with ``--debug``.
 from __future__ import annotations
 
 import atexit
+import gc
 import os
 import sys
 import threading
@@ -32,6 +33,8 @@ from .writing import WRITE_COMMANDS
 __all__ = ["main"]
 
 _INTERRUPTED = 130  # 128 + SIGINT, as in shells
+_FEW_COLLECTIONS = 100_000
+"""New objects after which cycles of them are looked for: a command makes many objects, few cycles, and ends soon."""
 
 
 class _InOrder(click.Group):
@@ -72,6 +75,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _run(list(argv))
     # NumPy's linear algebra, which no command needs, would start a thread for each core as it is imported.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    gc.set_threshold(_FEW_COLLECTIONS)
     code = _run(sys.argv[1:])
     _end(code)
     return code

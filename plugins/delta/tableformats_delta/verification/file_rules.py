@@ -22,6 +22,8 @@ __all__ = ["disk_violations", "partition_violations", "record_count", "statistic
 
 Action = Mapping[str, Any]
 _COUNTS = range(2**63)
+_PLAIN = (int, float, str)
+"""Types of bounds whose order is Python's."""
 
 
 def partition_violations(
@@ -60,7 +62,10 @@ def _parsed(add: Action) -> Any:
 
 def record_count(add: Action) -> int | None:
     """The rows of a file, deleted ones included; None where they are not known."""
-    stats = _parsed(add)
+    return _record_count(_parsed(add))
+
+
+def _record_count(stats: Any) -> int | None:
     count = stats.get("numRecords") if isinstance(stats, dict) else None
     return count if isinstance(count, int) and not isinstance(count, bool) and count in _COUNTS else None
 
@@ -70,7 +75,7 @@ def statistics_violations(add: Action, path: str, version: int | None) -> Iterat
     where = f"of {add.get('path')!r}"
     text, vector = add.get("stats"), add.get("deletionVector")
     stats = _parsed(add)
-    rows = record_count(add)
+    rows = _record_count(stats)
     if text not in (None, "") and not isinstance(stats, dict):
         yield violation("statistics", f"those {where} are no JSON object", path, version)
         return
@@ -85,6 +90,8 @@ def statistics_violations(add: Action, path: str, version: int | None) -> Iterat
     if "numRecords" in stats and rows is None:
         yield violation("statistics", f"numRecords {where} is {stats['numRecords']!r}", path, version)
     is_tight = stats.get("tightBounds") is not False
+    if _are_plainly_right(stats, rows if is_tight else None):
+        return
     for name, count in _leaves(stats.get("nullCount")):
         if not isinstance(count, int) or count < 0 or (is_tight and rows is not None and count > rows):
             yield violation("statistics", f"nullCount.{name} {where} is {count!r}, of {rows} rows", path, version)
@@ -92,6 +99,25 @@ def statistics_violations(add: Action, path: str, version: int | None) -> Iterat
     for name, least in _leaves(stats.get("minValues")):
         if _crossed(least, upper.get(name)):
             yield violation("statistics", f"minValues.{name} {where} is above maxValues", path, version)
+
+
+def _are_plainly_right(stats: Mapping[str, Any], most: int | None) -> bool:
+    """Whether statistics of columns without members have no null count above ``most``, and no bounds that cross.
+
+    Most statistics are such; what is said of others, the rules above say. Texts compare by code points as by bytes.
+    """
+    counts, lower, upper = stats.get("nullCount", {}), stats.get("minValues", {}), stats.get("maxValues", {})
+    if not (type(counts) is type(lower) is type(upper) is dict):
+        return False
+    most = 2**63 if most is None else most
+    for count in counts.values():
+        if type(count) is not int or not 0 <= count <= most:
+            return False
+    for name, least in lower.items():
+        greatest = upper.get(name)
+        if type(least) is not type(greatest) or type(least) not in _PLAIN or not least <= greatest:  # type: ignore[operator]
+            return False
+    return True
 
 
 def _leaves(value: Any) -> Iterator[tuple[str, Any]]:
@@ -121,7 +147,8 @@ def disk_violations(
     def look(add: Action) -> list[Violation]:
         return list(_on_disk(storage, add, source, version, deep))
 
-    for found in in_order(look, adds):
+    # A thread is asked for a request, or for a file that is read; the size of a local file is known at once.
+    for found in in_order(look, adds) if deep or not storage.is_local else map(look, adds):
         yield from found
 
 

@@ -139,9 +139,10 @@ class History:
     def _adds(self, commit: CommitFile) -> Iterator[Violation]:
         adds = [add for _, add in commit.of("add")]
         where = commit.path, commit.version
-        paths = {path for path, _ in self.live} if any(file_key(add)[1] for add in adds) else set()
-        for add in adds:
-            key = file_key(add)
+        keys = list(map(file_key, adds))
+        named = {path for path, _ in keys} if any(vector for _, vector in keys) else set()
+        paths = {path for path, _ in self.live if path in named} if named else named
+        for add, key in zip(adds, keys, strict=True):
             if key[0] in paths and key not in self.live:
                 yield violation("duplicate-action", f"{key[0]!r} is live with another deletion vector", *where)
             self.live[key] = add

@@ -43,7 +43,9 @@ def disk_violations(files: TableFiles, entries: Iterable[Entry], version: int | 
         return None
 
     by_path = {entry.path: entry for entry in entries}
-    for found in in_order(look, by_path.values()):
+    # A thread is asked for a request; the size of a local file is known at once.
+    looks = map if files.storage.is_local else in_order
+    for found in looks(look, by_path.values()):
         if found is not None:
             yield found
 
