@@ -7,12 +7,12 @@ import errno
 import os
 import re
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from ..errors import CorruptMetadataError, UnsupportedFeatureError
 from .stores.base import PutOutcome
 
-__all__ = ["create_local", "is_temporary", "link_local", "write_local"]
+__all__ = ["create_local", "is_temporary", "link_local", "sync_local", "write_local"]
 
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 _NO_PATHS = {
@@ -107,6 +107,18 @@ def link_local(path: str, data: bytes, is_durable: bool = True) -> PutOutcome:
     except OSError:
         return PutOutcome.UNKNOWN
     return PutOutcome.WON
+
+
+def sync_local(directory: str, names: Iterable[str]) -> None:
+    """Bring files of a new directory to the disk, which another process wrote. Raises OSError."""
+    for name in names:
+        handle = os.open(os.path.join(directory, name), os.O_RDWR)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+    _sync_directory(directory)
+    _sync_directory(os.path.dirname(directory))
 
 
 @contextlib.contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pyarrow as pa
@@ -9,7 +10,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ....plugin.writing.write_target import WriteTarget, added_files_schema, is_repeated, stored_leaves
-from ....schema import Field, is_floating
+from ....schema import Field, arrow_type, is_floating
 
 __all__ = ["AddedFiles"]
 
@@ -56,6 +57,29 @@ class AddedFiles:
             self._add_bounds(file, str(leaf[-1].id), leaf, rows, footer, number)
         self._files.append(file)
 
+    def add_footer(
+        self, path: str, size: int, footer: pq.FileMetaData, values: Callable[[int], Iterable[pa.ChunkedArray]]
+    ) -> None:
+        """A file without partition values that another writer wrote.
+
+        ``values``: the values of a leaf, by its number. Only floating-point numbers are asked for: a footer does not
+        say whether there is NaN.
+        """
+        file: dict[str, Any] = {"path": path, "size_bytes": size, "record_count": footer.num_rows, "partition": {}}
+        file.update({name: {} for name in ("lower", "upper", "nan_count")}, **self._counts(footer))
+        for number, leaf in self._plain:
+            name, kind = str(leaf[-1].id), arrow_type(leaf[-1].type)
+            wanted = self._bounded.get(name)
+            if wanted is None:
+                continue
+            if pa.types.is_floating(kind):
+                file["nan_count"][name], found = _float_bounds(values(number))
+            else:
+                found = _footer_bounds(footer, number, kind)
+            for side, value in zip(("lower", "upper"), found or (), strict=False):
+                file[side][name] = _typed(value, wanted)
+        self._files.append(file)
+
     def table(self) -> pa.Table:
         """The files, in the order in which they were added."""
         files = pa.array(self._files, pa.struct(self.schema))
@@ -94,7 +118,9 @@ class AddedFiles:
         if is_float:
             file["nan_count"][leaf] = nans
         if kind is not None and column.null_count + nans < len(column):
-            found = _footer_bounds(footer, number, column.type) if len(column) > _FEW_ROWS else None
+            # Of texts the bounds cost most to compute.
+            asks_footer = pa.types.is_string(column.type) and len(column) > _FEW_ROWS
+            found = _footer_bounds(footer, number, column.type) if asks_footer else None
             for side, value in zip(("lower", "upper"), found or _min_max(column), strict=True):
                 file[side][leaf] = _typed(value, kind)
 
@@ -116,12 +142,24 @@ def _min_max(column: pa.ChunkedArray) -> tuple[pa.Scalar | None, pa.Scalar | Non
     return found["min"], found["max"]
 
 
+def _float_bounds(chunks: Iterable[pa.ChunkedArray]) -> tuple[int, tuple[pa.Scalar, pa.Scalar] | None]:
+    """How many values are NaN, and the bounds of the others; None: there are no others."""
+    nans = 0
+    bounds: list[pa.Scalar] = []
+    for values in chunks:
+        nans += pc.sum(pc.is_nan(values)).as_py() or 0
+        bounds += _min_max(values.filter(pc.invert(pc.is_nan(values))))
+    lows, highs = (pa.array(ends, values.type) for ends in (bounds[::2], bounds[1::2]))
+    found = pc.min(lows), pc.max(highs)
+    return nans, found if found[0].is_valid else None
+
+
 def _footer_bounds(footer: pq.FileMetaData, number: int, kind: pa.DataType) -> tuple[pa.Scalar, pa.Scalar] | None:
-    """The bounds of a column of texts as its file has them, which cost most to compute; None: some are not there.
+    """The bounds of a column as its file has them; None: some are not there, or there are no values.
 
     A file has no bounds of very long texts. Text is compared by code points, which is the order of its bytes.
     """
-    if not pa.types.is_string(kind):
+    if any(is_kind(kind) for is_kind in _UNORDERED):
         return None
     found = []
     for i in range(footer.num_row_groups):
@@ -130,10 +168,23 @@ def _footer_bounds(footer: pq.FileMetaData, number: int, kind: pa.DataType) -> t
         if statistics is None or not (statistics.has_min_max or statistics.null_count == chunk.num_values):
             return None
         if statistics.has_min_max:
-            found.append((statistics.min, statistics.max))
+            is_number = pa.types.is_temporal(kind)
+            try:
+                found.append(
+                    (statistics.min_raw, statistics.max_raw) if is_number else (statistics.min, statistics.max)
+                )
+            except UnicodeDecodeError:
+                return None
     if not found:
         return None
-    return pa.scalar(min(low for low, _ in found), kind), pa.scalar(max(high for _, high in found), kind)
+    lows, highs = zip(*found, strict=True)
+    return _scalar(min(lows), kind), _scalar(max(highs), kind)
+
+
+def _scalar(value: Any, kind: pa.DataType) -> pa.Scalar:
+    if not pa.types.is_temporal(kind):
+        return pa.scalar(value, kind)
+    return pa.scalar(value, pa.int32() if pa.types.is_date32(kind) else pa.int64()).cast(kind)
 
 
 def _first_byte(chunk: pq.ColumnChunkMetaData) -> int:

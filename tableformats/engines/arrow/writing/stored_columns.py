@@ -13,9 +13,10 @@ import pyarrow.compute as pc
 from ....plugin.writing.write_target import WriteTarget
 from ....schema import Field, ListType, MapType, StructType, arrow_type
 
-__all__ = ["stored_schema", "stored_table"]
+__all__ = ["FIELD_ID", "stored_schema", "stored_table"]
 
-_FIELD_ID = "PARQUET:field_id"
+FIELD_ID = "PARQUET:field_id"
+"""The key of a field's id in its metadata, as Arrow reads it from Parquet."""
 
 
 def stored_schema(target: WriteTarget) -> pa.Schema:
@@ -49,7 +50,7 @@ def _stored_field(column: Field, target: WriteTarget, name: str | None = None) -
     else:
         stored = arrow_type(kind)
     has_id = target.with_field_ids and column.id not in target.unnumbered
-    metadata: Mapping[str, str] | None = {_FIELD_ID: str(column.id)} if has_id else None
+    metadata: Mapping[str, str] | None = {FIELD_ID: str(column.id)} if has_id else None
     return pa.field(name or target.stored_names.get(column.id, column.name), stored, not column.required, metadata)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ from ...arrow.writing.data_files import discard_files
 from ...arrow.writing.rows import rows_of_table
 from ..distributed.job_errors import raised_error, unpack_error
 from .clustering import clustered, in_spark
+from .spark_parquet import is_written_by_spark, write_by_spark
 from .spark_rows import arrow_schema, table_schema
 from .tasks import RESULT_SCHEMA, WriteTask, unpack_files, write_partition
 
@@ -63,20 +65,30 @@ def write_frame(frame: DataFrame, storage: Storage, target: WriteTarget) -> pa.T
     names = [f"c{number}" for number in range(len(given.names))]
     plain = frame.toDF(*names)
     columns = {name.lower(): plain_name for name, plain_name in zip(given.names, names, strict=True)}
+    if is_written_by_spark(frame, given, storage, target):
+        with _our_errors(storage):
+            return write_by_spark(plain, given.names, storage, target)
     # The rows of a task come in the table's order, as far as Spark can say it.
     left = target.sort_by if len(in_spark(target)) < len(target.sort_by) else ()
     task = WriteTask.of(storage, replace(target, sort_by=left), given.names)
     job = clustered(plain, target, columns).mapInArrow(partial(write_partition, task), RESULT_SCHEMA)
-    try:
+    with _our_errors(storage):
         rows = job.collect()
+    files = [unpack_files(row.files) for row in rows if row.files is not None]
+    failed = [row.error for row in rows if row.error is not None]
+    return merged(files, failed, storage, target)
+
+
+@contextmanager
+def _our_errors(storage: Storage) -> Iterator[None]:
+    """Raise the error of ours that made a job fail."""
+    try:
+        yield
     except Exception as error:
         ours = raised_error(error, storage.root)
         if ours is None:
             raise
         raise ours from error
-    files = [unpack_files(row.files) for row in rows if row.files is not None]
-    failed = [row.error for row in rows if row.error is not None]
-    return merged(files, failed, storage, target)
 
 
 def merged(files: Sequence[pa.Table], errors: Sequence[str], storage: Storage, target: WriteTarget) -> pa.Table:
