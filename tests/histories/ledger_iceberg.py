@@ -14,7 +14,9 @@ import fastavro
 from .ledger import Cache, Entry, Files, Ledger, table_of
 from .model import Rows, rows_of
 
-__all__ = ["iceberg_ledger", "metadata_order"]
+__all__ = ["MAIN", "iceberg_ledger", "metadata_order"]
+
+MAIN = "main"
 
 _METADATA = re.compile(r"metadata/v(\d+)\.metadata\.json")
 _APPLICATION = "tableformats.application."
@@ -26,14 +28,15 @@ def iceberg_ledger(
     makers: Mapping[str, str] | None = None,
     order: list[str] | None = None,
     chains: bool = False,
+    branch: str = MAIN,
 ) -> Ledger:
-    """The ledger of a table.
+    """The ledger of a branch: its versions, and what of all of the table is against the specification.
 
     ``makers``: which operation a column tells of, for operations that leave nothing else. ``order``: the metadata files
     that were current, in order, where a catalog says it; without it they are numbered. ``chains``: one commit may have
     several snapshots, each the parent of the next one, as those of PyIceberg.
     """
-    return _Reader(files, cache or Cache(), makers or {}, chains).read(order)
+    return _Reader(files, cache or Cache(), makers or {}, chains, branch).read(order)
 
 
 def metadata_order(files: Files, last: str) -> list[str]:
@@ -43,8 +46,9 @@ def metadata_order(files: Files, last: str) -> list[str]:
 
 
 class _Reader:
-    def __init__(self, files: Files, cache: Cache, makers: Mapping[str, str], chains: bool) -> None:
+    def __init__(self, files: Files, cache: Cache, makers: Mapping[str, str], chains: bool, branch: str) -> None:
         self._files, self._cache, self._makers, self._chains = files, cache, makers, chains
+        self._branch = branch
         self._ledger = Ledger()
 
     def read(self, order: list[str] | None) -> Ledger:
@@ -71,37 +75,41 @@ class _Reader:
             self._wrong(f"AllSnapshotsCommitted: {path} lacks the snapshots {sorted(lost)}, which were committed")
         if before is not None and before.get("table-uuid") != after.get("table-uuid"):
             self._wrong(f"{path} is of another table")
-        current = after.get("current-snapshot-id")
-        current = None if current in (None, -1) else current
-        head = (
-            None if before is None or before.get("current-snapshot-id") in (None, -1) else before["current-snapshot-id"]
-        )
+        heads, heads_before = _heads(after), {} if before is None else _heads(before)
         new = [s for s in snapshots.values() if s["snapshot-id"] not in known]
         new.sort(key=lambda snapshot: int(snapshot.get("sequence-number", 0)))
         maker = None
         last = 0 if before is None else before.get("last-sequence-number", 0)
         # A table that is replaced begins anew: its columns change with the first snapshot of the new definition.
         is_replaced = before is not None and before["current-schema-id"] != after["current-schema-id"] and bool(new)
-        head = None if is_replaced else head
+        of: str | None = MAIN
         for snapshot in new:
             maker = snapshot["summary"].get("op")
+            if not self._chains:
+                of = next((name for name, head in heads.items() if head == snapshot["snapshot-id"]), None)
+            head = None if is_replaced and of == MAIN else heads_before.get(of or "")
             if snapshot.get("parent-snapshot-id") != head:
                 self._wrong(f"{path}: the parent of {snapshot['snapshot-id']} is not the snapshot before it, {head}")
             if after["format-version"] > 1 and snapshot["sequence-number"] != last + 1:
                 self._wrong(f"SequentialSequenceNumbers: {path}: {snapshot['sequence-number']} follows {last}")
             if self._chains:
-                head, last = snapshot["snapshot-id"], snapshot["sequence-number"]
-        if (len(new) > 1 and not self._chains) or (new and new[-1]["snapshot-id"] != current):
-            self._wrong(f"{path} has more new snapshots than the current one")
+                heads_before[MAIN], last = snapshot["snapshot-id"], snapshot["sequence-number"]
+        if (len(new) > 1 and not self._chains) or (new and new[-1]["snapshot-id"] != heads.get(of or "")):
+            self._wrong(f"{path} has more new snapshots than the one that a branch came to")
         if after["format-version"] > 1 and after["last-sequence-number"] != max(
             [0, *(s["sequence-number"] for s in snapshots.values())]
         ):
             self._wrong(f"SequentialSequenceNumbers: {path}: the last sequence number is that of no snapshot")
         columns = _columns(after) - (set() if before is None else _columns(before))
         maker = maker or next((self._makers[name] for name in columns if name in self._makers), None)
-        rows, applications = self._state(snapshots.get(current), snapshots, after, root)
-        self._ledger.entries.append(Entry(after["current-snapshot-id"] if current else -1, maker, rows, applications))
         self._ledger.referenced.add(path)
+        for snapshot in new:
+            self._note_files(snapshot, root)
+        current = heads.get(self._branch)
+        is_moved = current != (None if before is None else _heads(before).get(self._branch))
+        if (new and of == self._branch) or is_moved or (not new and self._branch == MAIN):
+            rows, applications = self._state(snapshots.get(current), snapshots, after, root)  # type: ignore[arg-type]
+            self._ledger.entries.append(Entry(-1 if current is None else current, maker, rows, applications))
 
     def _state(
         self, snapshot: dict[str, Any] | None, snapshots: Mapping[int, Any], metadata: dict[str, Any], root: str
@@ -199,6 +207,13 @@ class _Reader:
         }
         if any(value is not None and value != known[name] for name, value in told.items()):
             self._wrong(f"snapshot {snapshot['snapshot-id']} says {told}, and has {known}")
+
+
+def _heads(metadata: dict[str, Any]) -> dict[str, int]:
+    """The snapshot of each branch."""
+    found = {name: ref["snapshot-id"] for name, ref in (metadata.get("refs") or {}).items() if ref["type"] == "branch"}
+    current = metadata.get("current-snapshot-id")
+    return found if current in (None, -1) else {**found, MAIN: current}
 
 
 def _plain(path: str) -> str:

@@ -22,6 +22,7 @@ from collections.abc import Iterator
 from .checker import check
 from .failing import FIRST, PROPERTIES, without_waiting
 from .history import History, Operation, Recorder
+from .ledger_iceberg import MAIN
 from .stepping import Stepper
 from .tables import MemoryTable, Op, perform
 from .watched import Request
@@ -44,10 +45,14 @@ OPERATIONS = {
     "K": ("compact", {}),
     "P": ("replace", {"rows": [{"id": 106, "p": 0, "k": 1}], "column": "c"}),
     "V": ("restore", {"version": 0}),
+    "bA": ("append", {"rows": [{"id": 107, "p": 0, "k": 1}]}),
+    "bR": ("delete", {"where": [["p", "=", 0], ["k", "<", 2]]}),
+    "bO": ("overwrite", {"rows": [{"id": 108, "p": 2, "k": 1}], "where": []}),
 }
 """Appends, deletes of whole files and of some rows (R0), overwrites of all, of a condition and of partitions, a new
 column, a transaction of an application, a checkpoint, a compaction of the log, a new definition with new rows, and
-the first version, which has no rows, again."""
+the first version, which has no rows, again. With a b in front: of the branch b, which has the rows of the main one."""
+BRANCH = "b"
 
 TABLES = {
     (
@@ -94,35 +99,41 @@ TABLES = {
         "iceberg",
         "serializable",
     ): """
-         A0 A1 D0 R0 D1 O  W0 Y0 M  T  P
-      A0 .  .  .  .  .  .  .  .  .  .  .
-      A1 .  .  .  .  .  .  .  .  .  .  .
-      D0 X  .  X  X  .  X  X  X  .  X  X
-      R0 X  .  X  X  .  X  X  X  .  X  X
-      D1 .  X  .  .  X  X  .  .  .  .  X
-      O  X  X  X  X  X  X  X  X  .  X  X
-      W0 X  .  X  X  .  X  X  X  .  X  X
-      Y0 X  .  X  X  .  X  X  X  .  X  X
-      M  .  .  .  .  .  .  .  .  X  .  X
-      T  .  .  .  .  .  .  .  .  .  =  X
-      P  X  X  X  X  X  X  X  X  X  X  X
+         A0 A1 D0 R0 D1 O  W0 Y0 M  T  P  bA bR bO
+      A0 .  .  .  .  .  .  .  .  .  .  .  .  .  .
+      A1 .  .  .  .  .  .  .  .  .  .  .  .  .  .
+      D0 X  .  X  X  .  X  X  X  .  X  X  .  .  .
+      R0 X  .  X  X  .  X  X  X  .  X  X  .  .  .
+      D1 .  X  .  .  X  X  .  .  .  .  X  .  .  .
+      O  X  X  X  X  X  X  X  X  .  X  X  .  .  .
+      W0 X  .  X  X  .  X  X  X  .  X  X  .  .  .
+      Y0 X  .  X  X  .  X  X  X  .  X  X  .  .  .
+      M  .  .  .  .  .  .  .  .  X  .  X  .  .  .
+      T  .  .  .  .  .  .  .  .  .  =  X  .  .  .
+      P  X  X  X  X  X  X  X  X  X  X  X  .  .  .
+      bA .  .  .  .  .  .  .  .  .  .  .  .  .  .
+      bR .  .  .  .  .  .  .  .  .  .  .  X  X  X
+      bO .  .  .  .  .  .  .  .  .  .  .  X  X  X
     """,
     (
         "iceberg",
         "snapshot",
     ): """
-         A0 A1 D0 R0 D1 O  W0 Y0 M  T  P
-      A0 .  .  .  .  .  .  .  .  .  .  .
-      A1 .  .  .  .  .  .  .  .  .  .  .
-      D0 .  .  X  X  .  X  X  X  .  .  X
-      R0 .  .  X  X  .  X  X  X  .  .  X
-      D1 .  .  .  .  X  X  .  .  .  .  X
-      O  .  .  X  X  X  X  X  X  .  .  X
-      W0 .  .  X  X  .  X  X  X  .  .  X
-      Y0 .  .  X  X  .  X  X  X  .  .  X
-      M  .  .  .  .  .  .  .  .  X  .  X
-      T  .  .  .  .  .  .  .  .  .  =  X
-      P  X  X  X  X  X  X  X  X  X  X  X
+         A0 A1 D0 R0 D1 O  W0 Y0 M  T  P  bA bR bO
+      A0 .  .  .  .  .  .  .  .  .  .  .  .  .  .
+      A1 .  .  .  .  .  .  .  .  .  .  .  .  .  .
+      D0 .  .  X  X  .  X  X  X  .  .  X  .  .  .
+      R0 .  .  X  X  .  X  X  X  .  .  X  .  .  .
+      D1 .  .  .  .  X  X  .  .  .  .  X  .  .  .
+      O  .  .  X  X  X  X  X  X  .  .  X  .  .  .
+      W0 .  .  X  X  .  X  X  X  .  .  X  .  .  .
+      Y0 .  .  X  X  .  X  X  X  .  .  X  .  .  .
+      M  .  .  .  .  .  .  .  .  X  .  X  .  .  .
+      T  .  .  .  .  .  .  .  .  .  =  X  .  .  .
+      P  X  X  X  X  X  X  X  X  X  X  X  .  .  .
+      bA .  .  .  .  .  .  .  .  .  .  .  .  .  .
+      bR .  .  .  .  .  .  .  .  .  .  .  .  X  X
+      bO .  .  .  .  .  .  .  .  .  .  .  .  X  X
     """,
 }
 _COMMIT = re.compile(r"(_delta_log/\d{20}\.json|metadata/v\d+\.metadata\.json)$")
@@ -148,8 +159,10 @@ def outcome(format: str, level: str, *names: str) -> tuple[list[str], list[str]]
     for number, name in enumerate(names):
         kind, arguments = OPERATIONS[name]
         told = {k: f"c_{number}" if k == "column" else _renamed(v, number) for k, v in arguments.items()}
-        ops.append(Op(f"o{number}", kind, told))
-    with MemoryTable.made(format, FIRST, wrap=stepper.wrap, **PROPERTIES[format]) as table, without_waiting():
+        ops.append(Op(f"o{number}", kind, told, BRANCH if name.startswith(BRANCH) else MAIN))
+    branch = BRANCH if format == "iceberg" else MAIN
+    made = MemoryTable.made(format, FIRST, wrap=stepper.wrap, branch=branch, **PROPERTIES[format])
+    with made as table, without_waiting():
         writers = []
         for number, op in enumerate(ops):
             writers.append(
@@ -161,9 +174,13 @@ def outcome(format: str, level: str, *names: str) -> tuple[list[str], list[str]]
         for writer in reversed(writers):
             stepper.step_until(writer, lambda request: False)
         table.makers.update(makers_of(recorder.events))
-        history = History.of(format, level, table.initial, recorder.events)
-        found = check(history, table.ledger())
-    return [_end(op) for op in sorted(history.operations, key=lambda op: op.id)], found
+        done, found = [], []
+        for name, initial in {MAIN: table.initial, branch: 1 if branch != MAIN else table.initial}.items():
+            own = {op.id for op in ops if op.branch == name}
+            history = History.of(format, level, initial, [event for event in recorder.events if event["op"] in own])
+            found += check(history, table.ledger(name))
+            done += history.operations
+    return [_end(op) for op in sorted(done, key=lambda op: op.id)], found
 
 
 def triples(format: str, level: str) -> Iterator[tuple[tuple[str, str, str], tuple[set[str], set[str], set[str]]]]:

@@ -20,7 +20,7 @@ from ..support.memory_store import MemoryStore
 from .history import Recorder
 from .ledger import Cache, Files, Ledger, files_below
 from .ledger_delta import delta_ledger
-from .ledger_iceberg import iceberg_ledger
+from .ledger_iceberg import MAIN, iceberg_ledger
 from .model import sql_of
 
 __all__ = [
@@ -49,11 +49,12 @@ LEVELS = {
 
 @dataclass(frozen=True)
 class Op:
-    """An operation that is to be done: its kind and arguments, as the history names them."""
+    """An operation that is to be done: its kind and arguments, as the history names them. ``branch``: of which."""
 
     id: str
     kind: str
     arguments: Mapping[str, Any] = field(default_factory=dict)
+    branch: str = MAIN
 
 
 def arrow_of(rows: list[dict[str, Any]]) -> pa.Table:
@@ -61,8 +62,16 @@ def arrow_of(rows: list[dict[str, Any]]) -> pa.Table:
     return pa.Table.from_pylist(rows, SCHEMA)
 
 
-def ledger_of(format: str, files: Files, cache: Cache | None = None, makers: Mapping[str, str] | None = None) -> Ledger:
-    return (delta_ledger if format == "delta" else iceberg_ledger)(files, cache, makers)
+def ledger_of(
+    format: str,
+    files: Files,
+    cache: Cache | None = None,
+    makers: Mapping[str, str] | None = None,
+    branch: str = MAIN,
+) -> Ledger:
+    if format == "delta":
+        return delta_ledger(files, cache, makers)
+    return iceberg_ledger(files, cache, makers, branch=branch)
 
 
 # ---- stores in memory behind the public functions -------------------------------------------------------------------
@@ -94,7 +103,7 @@ _BASES: dict[str, tuple[str, dict[str, bytes]]] = {}
 
 
 def _made(
-    format: str, rows: list[dict[str, Any]], create: bool, properties: Mapping[str, str]
+    format: str, rows: list[dict[str, Any]], create: bool, properties: Mapping[str, str], branch: str
 ) -> tuple[str, dict[str, bytes]]:
     store, location = MemoryStore(), f"s3://histories-{next(_NUMBERS)}/table"
     with served(lambda: store, location):
@@ -102,6 +111,8 @@ def _made(
             tf.create_table(location, SCHEMA, format=format, partition_by="p", properties=properties)
             if rows:
                 tf.open_table(location).append(arrow_of(rows))
+            if branch != MAIN:
+                tf.open_table(location).create_branch(branch)
     return location, store.files
 
 
@@ -125,25 +136,26 @@ class MemoryTable:
         *,
         wrap: Callable[[MemoryStore], ObjectStore] = lambda store: store,
         create: bool = True,
+        branch: str = MAIN,
         **properties: str,
     ) -> Iterator[MemoryTable]:
-        """A partitioned table with rows, or an empty place."""
-        key = repr((format, rows, create, sorted(properties.items())))
+        """A partitioned table with rows, and with another branch; or an empty place."""
+        key = repr((format, rows, create, branch, sorted(properties.items())))
         if key not in _BASES:
-            _BASES[key] = _made(format, rows, create, properties)
+            _BASES[key] = _made(format, rows, create, properties, branch)
         location, files = _BASES[key]
         store = MemoryStore()
         store.files = dict(files)
         with served(lambda: wrap(store), location):
-            yield cls(format, location, store, initial=create + bool(rows))
+            yield cls(format, location, store, initial=create + bool(rows) + (branch != MAIN))
 
     @property
     def files(self) -> dict[str, bytes]:
         return files_below(self.store.files, self.location)
 
-    def ledger(self) -> Ledger:
-        """The ledger, read from the bytes in the store."""
-        return ledger_of(self.format, self.files, self.cache, self.makers)
+    def ledger(self, branch: str = MAIN) -> Ledger:
+        """The ledger of a branch, read from the bytes in the store."""
+        return ledger_of(self.format, self.files, self.cache, self.makers, branch)
 
 
 # ---- operations -----------------------------------------------------------------------------------------------------
@@ -196,6 +208,8 @@ def _done(
         options = {**options, "storage_options": storage_options}
         commit = tf.write_table(rows, location, format=format, mode="replace", partition_by="p", **options)
         return {"made": _version(commit.version)}
+    if op.branch != MAIN:
+        options = {**options, "branch": op.branch}
     if not isinstance(table, tf.Table):
         table = table() if table else tf.open_table(location, storage_options=storage_options)
     if op.kind == "read":
