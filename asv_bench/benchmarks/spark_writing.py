@@ -56,15 +56,20 @@ def by_data_source(frame: Any, path: str) -> None:
     frame.write.format("tableformats").mode("append").save(path)
 
 
-WRITERS: dict[str, dict[str, Writer]] = {
+WRITERS: dict[str, dict[str, tuple[Writer, str | None]]] = {
     "not partitioned": {
-        "df.write.parquet": by_spark,
-        "table.append(df)": by_append,
-        'df.write.format("tableformats")': by_data_source,
+        "df.write.parquet": (by_spark, None),
+        "table.append(df)": (by_append, "delta"),
+        "table.append(df), Iceberg": (by_append, "iceberg"),
+        'df.write.format("tableformats")': (by_data_source, "delta"),
     },
-    "by a skewed column": {"df.write.partitionBy.parquet": by_spark_partitioned, "table.append(df)": by_append},
+    "by a skewed column": {
+        "df.write.partitionBy.parquet": (by_spark_partitioned, None),
+        "table.append(df)": (by_append, "delta"),
+        "table.append(df), Iceberg": (by_append, "iceberg"),
+    },
 }
-"""By layout; the first is what the others are compared with."""
+"""By layout: the writer, and the format of the table that it writes to. The first is what others are compared with."""
 
 
 def cpu_seconds() -> dict[int, float]:
@@ -92,13 +97,10 @@ def cpu_since(before: dict[int, float]) -> float:
     return sum(used - before.get(number, 0.0) for number, used in cpu_seconds().items())
 
 
-def empty_table(path: str, partitioned: bool) -> None:
-    """A Delta table with the columns of the rows."""
-    from deltalake import write_deltalake
-
-    columns = {**COLUMNS, PARTITION: pa.string()}
-    rows = pa.table({name: pa.array([], kind) for name, kind in columns.items()})
-    write_deltalake(path, rows, partition_by=[PARTITION] if partitioned else None)
+def empty_table(path: str, format: str, partitioned: bool) -> None:
+    """A table with the columns of the rows."""
+    columns = pa.schema({**COLUMNS, PARTITION: pa.string()})
+    tf.create_table(path, columns, format=format, partition_by=[PARTITION] if partitioned else None)
 
 
 def measure(rows: int, rounds: int, cores: int) -> dict[str, Any]:
@@ -128,7 +130,7 @@ def measure(rows: int, rounds: int, cores: int) -> dict[str, Any]:
 
 
 def _measure_layout(
-    spark: Any, data: list[str], folder: Path, layout: str, writers: dict[str, Writer], rounds: int
+    spark: Any, data: list[str], folder: Path, layout: str, writers: dict[str, tuple[Writer, str | None]], rounds: int
 ) -> list[dict[str, Any]]:
     found = {
         name: {"layout": layout, "writer": name, "wall": [], "cpu": [], "wall_ratio": [], "cpu_ratio": []}
@@ -136,10 +138,10 @@ def _measure_layout(
     }
     (plain, first), *others = writers.items()
 
-    def write(name: str, writer: Writer, counts: bool) -> tuple[float, float]:
-        path = str(folder / "table")
-        if name != plain:
-            empty_table(path, layout != "not partitioned")
+    def write(name: str, how: tuple[Writer, str | None], counts: bool) -> tuple[float, float]:
+        path, (writer, format) = str(folder / "table"), how
+        if format is not None:
+            empty_table(path, format, layout != "not partitioned")
         skewed = f"IF(id % 10 < 9, 'most', CAST(id % 50 AS STRING)) AS {PARTITION}"
         frame = spark.read.parquet(*data).selectExpr(*COLUMNS, skewed)
         cpu, start = cpu_seconds(), time.perf_counter()
