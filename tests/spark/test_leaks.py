@@ -119,18 +119,22 @@ def _growth(spark: Any, read: Callable[[], Any]) -> tuple[float, float]:
     return (_heap(spark) - heap) / READS, (_resident() - resident) / READS
 
 
-def test_reads_leave_no_memory_behind(spark: Any, root: Path, way: dict[str, Any]) -> None:
-    """Beside reads of Spark's own: its status store remembers the last queries, so that those grow too."""
-    table = tf.open_table(root)
+@pytest.fixture(scope="module")
+def plain_growth(spark: Any, root: Path) -> tuple[float, float]:
+    """What reads of Spark's own leave behind: its status store remembers the last queries."""
     paths = [str(path) for path in root.glob("*.parquet")]
+    return _growth(spark, lambda: spark.read.parquet(*paths).where("id >= 70").select("id").collect())
+
+
+def test_reads_leave_no_memory_behind(
+    spark: Any, root: Path, way: dict[str, Any], plain_growth: tuple[float, float]
+) -> None:
+    table = tf.open_table(root)
 
     def ours() -> None:
         assert len(table.scan().to_spark(spark, **way).where("id >= 70").select("id").collect()) == 10
 
-    def theirs() -> None:
-        spark.read.parquet(*paths).where("id >= 70").select("id").collect()
-
-    plain_heap, plain_resident = _growth(spark, theirs)
+    plain_heap, plain_resident = plain_growth
     heap, resident = _growth(spark, ours)
     print(
         f"{READS} reads, bytes each: heap {heap:.0f} (Spark's own {plain_heap:.0f}), "
