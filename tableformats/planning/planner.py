@@ -135,6 +135,7 @@ def visit_blocks(
     scan: ScanRequest,
     visitor: Visitor,
     watch: Callable[[ManifestFilter], ManifestFilter] | None = None,
+    predicate: CompiledPredicate | None = None,
 ) -> ScanReport:
     """Read the metadata of ``scan`` as a plan does, and show each block to ``visitor`` in the place of pruning it.
 
@@ -146,13 +147,15 @@ def visit_blocks(
         Called on any thread. It may ask for bounds of the columns of the filter.
     watch : callable, optional
         Makes the filter of manifests from the one that planning would use. None: no manifest is skipped.
+    predicate : CompiledPredicate, optional
+        The filter, where it is compiled already.
 
     Raises
     ------
     CorruptMetadataError, UnsupportedFeatureError, PathNotAllowedError
         As the metadata is read.
     """
-    planner = _Planner(scan)
+    planner = _Planner(scan, predicate=predicate)
     planner.visitor = visitor
     manifests = planner.request.manifest_filter
     planner.request.manifest_filter = None if watch is None or manifests is None else watch(manifests)
@@ -165,7 +168,9 @@ def visit_blocks(
 class _Planner:
     """One planning run: the request, its compiled predicate, the caches, and the report that every stage counts in."""
 
-    def __init__(self, scan: ScanRequest, reader: PartReader | None = None) -> None:
+    def __init__(
+        self, scan: ScanRequest, reader: PartReader | None = None, predicate: CompiledPredicate | None = None
+    ) -> None:
         handle = scan.snapshot
         self.visitor: Visitor | None = None
         self.scan = scan
@@ -173,7 +178,9 @@ class _Planner:
         self.storage = handle.storage
         self.reads_ahead = ExitStack()
         self.snapshot: FormatSnapshot = handle.format_snapshot
-        self.predicate = None if scan.filter == ex.TRUE else CompiledPredicate(scan.filter, scan.nan == "absent")
+        if predicate is None and scan.filter != ex.TRUE:
+            predicate = CompiledPredicate(scan.filter, scan.nan == "absent")
+        self.predicate = predicate
         self.report = ScanReport(
             format=handle.table_format,
             version=self.snapshot.version,

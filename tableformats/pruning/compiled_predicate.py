@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from ..plugin.statistics import Bounds
     from .computed_conditions import ComputedCondition
 
-__all__ = ["ALL", "NONE", "SOME", "CompiledPredicate"]
+__all__ = ["ALL", "NONE", "SOME", "CompiledPredicate", "combined_outcomes", "verdicts_of_outcomes"]
 
 _IS_TRUE = np.frombuffer(IS_TRUE_TABLE, np.uint8)
 
@@ -177,10 +177,12 @@ class CompiledPredicate:
 
         Unlike :meth:`decide` it does not look for undecided columns. Cost: O(n) per leaf, with the GIL released.
         """
+        return verdicts_of_outcomes(self.outcomes_of(sources, ranges))
+
+    def outcomes_of(self, sources: Sequence[RangeSource], ranges: Mapping[int, Range]) -> np.ndarray:
+        """uint8[n]: the possible outcomes that :meth:`verdicts_of` makes verdicts of. The caller may overwrite them."""
         n = sources[0].n
-        verdicts = np.empty(n, np.uint8)
-        kernels.verdicts(self._evaluate(self.predicate, [*sources, BoundsRangeSource(ranges, n)], n), verdicts)
-        return verdicts
+        return self._evaluate(self.predicate, [*sources, BoundsRangeSource(ranges, n)], n)
 
     def matches_by_nan_alone(
         self, sources: Sequence[RangeSource], ranges: Mapping[int, Range], verdicts: np.ndarray
@@ -232,7 +234,7 @@ class CompiledPredicate:
                     undecided.update({column: undecided.get(column, False) | need for column, need in below.items()})
                     yield found
 
-            mask = _combined(node, masks())
+            mask = combined_outcomes(node, masks())
         else:
             mask = self._evaluate(node, sources, n)
             undecided = dict.fromkeys(self._columns_of(node), True)
@@ -257,7 +259,7 @@ class CompiledPredicate:
         if isinstance(node, ex.IsTrue):
             return _IS_TRUE[self._evaluate(node.child, sources, n)]
         if isinstance(node, (ex.And, ex.Or)):
-            return _combined(node, (self._evaluate(term, sources, n) for term in self._terms[id(node)]))
+            return combined_outcomes(node, (self._evaluate(term, sources, n) for term in self._terms[id(node)]))
         return self._leaf_outcomes(node, sources, n)
 
     def _leaf_outcomes(self, node: Expression, sources: Sequence[RangeSource], n: int) -> np.ndarray:
@@ -268,8 +270,18 @@ class CompiledPredicate:
         return mask
 
 
-def _combined(node: ex.And | ex.Or, masks: Iterator[np.ndarray]) -> np.ndarray:
-    """uint8[n]: the masks of a node from those of its children. At most two of these are in memory at a time."""
+def verdicts_of_outcomes(mask: np.ndarray) -> np.ndarray:
+    """uint8[n]: NONE, SOME or ALL by the possible outcomes."""
+    verdicts = np.empty(len(mask), np.uint8)
+    kernels.verdicts(mask, verdicts)
+    return verdicts
+
+
+def combined_outcomes(node: ex.And | ex.Or, masks: Iterator[np.ndarray]) -> np.ndarray:
+    """uint8[n]: the outcomes of a node from those of its children. The first ones are overwritten.
+
+    At most two of these are in memory at a time.
+    """
     combine = kernels.and_masks if isinstance(node, ex.And) else kernels.or_masks
     result = next(masks)
     for other in masks:

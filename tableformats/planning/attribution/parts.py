@@ -145,7 +145,7 @@ def attribute(scan: ScanRequest) -> Attribution:
     Cost: one evaluation of each part over cached bounds. Without a cache the metadata is read again.
     """
     counter = _Counter(scan)
-    report = visit_blocks(scan, counter.add, counter.watch)
+    report = visit_blocks(scan, counter.add, counter.watch, counter.whole if counter.parts else None)
     found = counter.found
     found.skipped_with_manifests = report.files_skipped_with_manifests
     found.group_name = "manifests" if report.manifests_total else "row groups"
@@ -311,6 +311,8 @@ class _CountingManifestFilter(ManifestFilter):
         decision = self._whole.decide(spec_id, lower, upper, contains_null, contains_nan, bounds)
         with self._lock:
             self._found.groups += len(decision.verdicts)
+            if decision.keep.all():
+                return decision  # what one part skips, all of them together skip
             for part, own in zip(self._found.parts, self._alone or (None,), strict=True):
                 arguments = spec_id, lower, upper, contains_null, contains_nan, bounds
                 alone = decision if own is None else own.decide(*arguments)

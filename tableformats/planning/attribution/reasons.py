@@ -15,10 +15,11 @@ import pyarrow as pa
 
 from ...columnar import compute as pc
 from ...columnar.arrays import FALSE, array_of, distinct, to_numpy
+from ...dataclass import dataclass
 from ...expressions import BoundColumn, Expression
 from ...expressions import tree as ex
 from ...pruning.column_ranges import Range, RangeSource, is_null
-from ...pruning.compiled_predicate import NONE, SOME, CompiledPredicate
+from ...pruning.compiled_predicate import NONE, SOME, CompiledPredicate, combined_outcomes, verdicts_of_outcomes
 from ...runtime.concurrency import cached_property
 
 __all__ = ["PartReasons", "Reason"]
@@ -46,6 +47,21 @@ class Reason(IntEnum):
     """No metadata decides such a condition."""
     MIXED_OR = 8
     """One alternative of an OR cannot prune, so the others could not either."""
+
+
+@dataclass
+class _Judged:
+    """The possible outcomes of a condition for each file, its verdicts, and the same of what is below it (None: that
+    was not looked at)."""
+
+    outcomes: np.ndarray
+    verdicts: np.ndarray
+    below: list[_Judged] | None = None
+
+    def take(self, rows: np.ndarray) -> _Judged:
+        """Of these files."""
+        below = None if self.below is None else [child.take(rows) for child in self.below]
+        return _Judged(self.outcomes[rows], self.verdicts[rows], below)
 
 
 class PartReasons:
@@ -94,29 +110,52 @@ class PartReasons:
         ranges : mapping of field id to Range
             The files' own bounds.
         """
-        verdicts = self.program.verdicts_of(sources, ranges)
-        reasons = np.full(len(verdicts), Reason.ALL_ROWS_MATCH, np.uint8)
-        undecided = np.flatnonzero(verdicts == SOME)
-        if len(undecided) == len(verdicts):
-            return verdicts, self._of_undecided(sources, ranges, verdicts)
-        if len(undecided):
-            sources = [source.take(undecided) for source in sources]
-            ranges = {i: range_.take(undecided) for i, range_ in ranges.items()}
-            reasons[undecided] = self._of_undecided(sources, ranges, verdicts[undecided])
-        return verdicts, reasons
+        judged = self._judge(sources, ranges)
+        return judged.verdicts, self._reasons(judged, sources, ranges, judged.verdicts == SOME)
+
+    def _judge(self, sources: Sequence[RangeSource], ranges: Mapping[int, Range]) -> _Judged:
+        """What the part says of each file. Each leaf below it is evaluated once, where leaves are not combined."""
+        if not self._below or self.program.combines_terms:
+            outcomes = self.program.outcomes_of(sources, ranges)
+            return _Judged(outcomes, verdicts_of_outcomes(outcomes))
+        below = [child._judge(sources, ranges) for child in self._below]
+        masks = iter([below[0].outcomes.copy(), *(child.outcomes for child in below[1:])])
+        outcomes = combined_outcomes(self.node, masks)  # type: ignore[arg-type]
+        return _Judged(outcomes, verdicts_of_outcomes(outcomes), below)
+
+    def _reasons(
+        self, judged: _Judged, sources: Sequence[RangeSource], ranges: Mapping[int, Range], asked: np.ndarray
+    ) -> np.ndarray:
+        """uint8[n]: why the files ``asked`` (bool[n]) are kept, all of which are undecided."""
+        n, count = len(asked), int(np.count_nonzero(asked))
+        if 4 * count >= 3 * n:
+            found = self._of_undecided(judged, sources, ranges, asked)
+            return found if count == n else np.where(asked, found, np.uint8(Reason.ALL_ROWS_MATCH))
+        reasons = np.full(n, Reason.ALL_ROWS_MATCH, np.uint8)
+        if count:
+            rows = np.flatnonzero(asked)
+            sources = [source.take(rows) for source in sources]
+            ranges = {f.id: ranges[f.id].take(rows) for f in self.program.columns if f.id in ranges}
+            reasons[rows] = self._of_undecided(judged.take(rows), sources, ranges, np.ones(count, bool))
+        return reasons
 
     def _of_undecided(
-        self, sources: Sequence[RangeSource], ranges: Mapping[int, Range], verdicts: np.ndarray
+        self, judged: _Judged, sources: Sequence[RangeSource], ranges: Mapping[int, Range], asked: np.ndarray
     ) -> np.ndarray:
-        return self._of_children(sources, ranges) if self._below else self._of_leaf(sources, ranges, verdicts)
+        if self._below:
+            return self._of_children(judged, sources, ranges, asked)
+        return self._of_leaf(sources, ranges, judged.verdicts, asked)
 
-    def _of_children(self, sources: Sequence[RangeSource], ranges: Mapping[int, Range]) -> np.ndarray:
+    def _of_children(
+        self, judged: _Judged, sources: Sequence[RangeSource], ranges: Mapping[int, Range], asked: np.ndarray
+    ) -> np.ndarray:
         is_or = isinstance(self.node, ex.Or)
-        found = np.full(sources[0].n, 0 if is_or else Reason.MIXED_OR, np.uint8)
+        found = np.full(len(asked), 0 if is_or else Reason.MIXED_OR, np.uint8)
         cannot = np.zeros(len(found), bool)
-        for child in self._below:
-            verdicts, reasons = child.of(sources, ranges)
-            kept = verdicts == SOME
+        for i, child in enumerate(self._below):
+            below = child._judge(sources, ranges) if judged.below is None else judged.below[i]
+            kept = asked & (below.verdicts == SOME)
+            reasons = child._reasons(below, sources, ranges, kept)
             if is_or:
                 np.maximum(found, reasons, out=found, where=kept)
                 cannot |= kept & (reasons >= Reason.CANNOT_PRUNE)
@@ -127,7 +166,9 @@ class PartReasons:
         # Children that are decided one by one may still leave their combination undecided.
         return np.maximum(found, np.uint8(Reason.WITHIN_BOUNDS))
 
-    def _of_leaf(self, sources: Sequence[RangeSource], ranges: Mapping[int, Range], verdicts: np.ndarray) -> np.ndarray:
+    def _of_leaf(
+        self, sources: Sequence[RangeSource], ranges: Mapping[int, Range], verdicts: np.ndarray, asked: np.ndarray
+    ) -> np.ndarray:
         n = sources[0].n
         if self._cannot_prune:
             return np.full(n, Reason.CANNOT_PRUNE, np.uint8)
@@ -138,7 +179,7 @@ class PartReasons:
                 found[:] = Reason.NULLS_AND_VALUES
             elif range_ is not None:
                 of_column = _of_bounds(range_)
-                self._blamed.update((Reason(i), str(column)) for i in distinct(of_column[verdicts == SOME]))
+                self._blamed.update((Reason(i), str(column)) for i in distinct(of_column[asked]))
                 np.maximum(found, of_column, out=found)
             elif not any(source.ranges(column) for source in sources):
                 self._blamed.add((Reason.NO_STATISTICS, str(column)))
@@ -198,10 +239,12 @@ def _of_bounds(range_: Range) -> np.ndarray:
 
 def _is_cut(values: pa.Array) -> np.ndarray:
     """bool[n]: whether a text is as long as writers cut them."""
+    if not (pa.types.is_string(values.type) or pa.types.is_binary(values.type)):
+        return np.zeros(len(values), bool)
+    lengths = pc.binary_length(values)
+    longest = pc.max(lengths).as_py()
+    if longest is None or longest < min(_USUAL_CUTS):  # no text has more characters than bytes
+        return np.zeros(len(values), bool)
     if pa.types.is_string(values.type):
         lengths = pc.utf8_length(values)
-    elif pa.types.is_binary(values.type):
-        lengths = pc.binary_length(values)
-    else:
-        return np.zeros(len(values), bool)
     return to_numpy(pc.fill_null(pc.is_in(lengths, array_of(_USUAL_CUTS, lengths.type)), FALSE))

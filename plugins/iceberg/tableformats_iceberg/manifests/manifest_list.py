@@ -41,6 +41,8 @@ DATA, DELETES = 0, 1
 UNKNOWN = -1
 _MANIFEST_BYTES = 2048
 """What a manifest takes while a snapshot is planned."""
+_MOST_SUMMARIES = 8
+"""How many selections of manifests have their summaries kept."""
 _MOST_REPEATED = 100
 """A commit may add a manifest a second time. No writer does so very often."""
 
@@ -233,6 +235,11 @@ class ManifestList:
         report.count_rows(None if (rows < 0).any() else sum(rows.ravel().tolist()))
 
     @cached_property
+    def _summaries(self) -> dict[tuple[object, bytes], Summaries]:
+        """What :meth:`summaries` decoded before: a plan, its explanation and later plans ask for the same ones."""
+        return {}
+
+    @cached_property
     def _numbers(self) -> _Numbers:
         manifests = self.manifests
         files, rows = (
@@ -278,7 +285,16 @@ class ManifestList:
         """The partition summaries of the manifests at ``rows``, all of ``spec``. None: there are none."""
         if not spec.fields or self._columns is None:
             return None
-        offsets = self._columns[(507,)].list_offsets()
+        asked = tuple((f.id, f.type) for f in spec.fields), rows.tobytes()
+        if (known := self._summaries.get(asked)) is None:
+            known = self._decode_summaries(self._columns, rows, spec)
+            if len(self._summaries) >= _MOST_SUMMARIES:
+                self._summaries.clear()
+            self._summaries[asked] = known
+        return known
+
+    def _decode_summaries(self, columns: AvroColumns, rows: np.ndarray, spec: PartitionSpec) -> Summaries:
+        offsets = columns[(507,)].list_offsets()
         # A list of summaries with another length than the spec cannot be matched with its fields.
         complete = np.flatnonzero(np.diff(offsets)[rows] == len(spec.fields))
         first = offsets[:-1][rows[complete]]
