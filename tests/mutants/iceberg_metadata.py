@@ -162,7 +162,7 @@ MUTANTS = (
     ),
     Mutant(
         "summaries-of-another-length",
-        "iceberg:ManifestList.summaries",
+        "iceberg:ManifestList._decode_summaries",
         "np.diff(offsets)[rows] == len(spec.fields)",
         "np.diff(offsets)[rows] >= 0",
         "summaries are taken by position, however many there are",
