@@ -73,8 +73,11 @@ Visitor = Callable[[BlockContext, Callable[[np.ndarray], pa.Table]], None]
 """Gets a block, and what gives rows of it (int64, ascending) with all of their columns."""
 
 
-def plan_scan(scan: ScanRequest, reader: PartReader | None = None) -> FilePlan:
+def plan_scan(scan: ScanRequest, reader: PartReader | None = None, *, every_delete: bool = False) -> FilePlan:
     """Plan ``scan``; ``reader`` reads the parts that add no keys, in the place of threads of this process.
+
+    ``every_delete``: for who reads rows of the files that are not rows of the scan, too. Otherwise deletes are left out
+    that only delete rows for which the filter is not TRUE.
 
     Raises
     ------
@@ -82,7 +85,7 @@ def plan_scan(scan: ScanRequest, reader: PartReader | None = None) -> FilePlan:
         As the metadata is read.
     """
     with quick_allocator(), boundary("the table's metadata", scan.snapshot.location):
-        return _Planner(scan, reader).plan()
+        return _Planner(scan, reader, every_delete=every_delete).plan()
 
 
 def _rows_in_total(scan: ScanRequest) -> int | None:
@@ -169,9 +172,14 @@ class _Planner:
     """One planning run: the request, its compiled predicate, the caches, and the report that every stage counts in."""
 
     def __init__(
-        self, scan: ScanRequest, reader: PartReader | None = None, predicate: CompiledPredicate | None = None
+        self,
+        scan: ScanRequest,
+        reader: PartReader | None = None,
+        predicate: CompiledPredicate | None = None,
+        every_delete: bool = False,
     ) -> None:
         handle = scan.snapshot
+        self.every_delete = every_delete
         self.visitor: Visitor | None = None
         self.scan = scan
         self.reader = reader
@@ -396,7 +404,9 @@ class _Planner:
 
     def _attach_deletes(self, survivors: pa.Table) -> DeleteFiles:
         found = self.snapshot.attach_deletes(survivors, self.request)
-        return found if self.predicate is None else relevant_deletes(self.predicate, found)
+        if self.predicate is None or self.every_delete:
+            return found
+        return relevant_deletes(self.predicate, found)
 
     def _apply_limit(
         self, survivors: pa.Table, delete_files: DeleteFiles, counts: RecordCounts

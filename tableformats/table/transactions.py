@@ -376,10 +376,10 @@ def discard_files(transaction: Transaction) -> None:
 
 
 def _planned(snapshot: SnapshotHandle, condition: ex.Expression) -> FilePlan:
-    """The files that may have rows for which a bound condition is TRUE."""
+    """The files that may have rows for which a bound condition is TRUE, with all deletes: their other rows may stay."""
     from ..planning.planner import plan_scan
 
-    return plan_scan(ScanRequest(snapshot, condition, snapshot.schema))
+    return plan_scan(ScanRequest(snapshot, condition, snapshot.schema), every_delete=True)
 
 
 def _of_type(batches: Iterable[pa.RecordBatch], change_type: str) -> Iterator[pa.RecordBatch]:

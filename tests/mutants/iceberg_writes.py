@@ -13,6 +13,14 @@ _OTHERS = ("commits/test_deletes_of_others.py",)
 
 MUTANTS = (
     Mutant(
+        "rewritten-files-have-the-deletes-of-the-filter",
+        "core:_planned",
+        ", every_delete=True",
+        "",
+        "rows that equality deletes of others deleted come back when their file is written again",
+        _OTHERS,
+    ),
+    Mutant(
         "row-ids-are-given-twice",
         "iceberg:_with_first_row_ids",
         "next_row_id + _rows_without_id(row)",

@@ -57,6 +57,32 @@ def summary_of(folder: Path) -> dict[str, str]:
     return found
 
 
+@pytest.mark.parametrize("verb", ["delete", "overwrite"])
+def test_rows_that_stay_do_not_have_deleted_ones_among_them(tmp_path: Path, verb: str) -> None:
+    """The condition is TRUE for none of the rows that the delete file deletes, and its statistics say so."""
+    write(tmp_path, "one", with_ids(pa.table({"a": pa.array([1, 2, 3], pa.int32())}), 1))
+    write(tmp_path, "gone.parquet", with_ids(pa.table({"a": pa.array([3], pa.int32())}), 1))
+    three = [{"key": 1, "value": (3).to_bytes(4, "little")}]
+    counted = {"value_counts": [{"key": 1, "value": 1}], "null_value_counts": [{"key": 1, "value": 0}]}
+    gone = {"content": 2, "equality_ids": [1], "file_size_in_bytes": 700, "lower_bounds": three, "upper_bounds": three}
+    deletes = manifest_bytes([entry(f"{OLD}/gone.parquet", records=1, **gone, **counted)])
+    counts = {"added_files_count": 1, "existing_files_count": 0, "existing_rows_count": 0}
+    more: dict[str, Any] = {"schemas": schema_json((1, "a", "int")), "last-column-id": 1, "last-sequence-number": 5}
+    table_with(
+        tmp_path,
+        (manifest_bytes([entry(f"{OLD}/one", records=3)]), {**counts, "added_rows_count": 3, "sequence_number": 1}),
+        (deletes, {"content": 1, **counts, "added_rows_count": 1}),
+        **more,
+    )
+    table = tf.open_table(tmp_path, relocate=True)
+    assert ids_of(table) == [1, 2] and table.plan("a = 1").report.delete_files == 0
+    if verb == "delete":
+        table.delete("a = 1")
+    else:
+        table.overwrite(pa.table({"a": pa.array([1], pa.int32())}), where="a = 1")
+    assert ids_of(tf.open_table(tmp_path, relocate=True)) == ([2] if verb == "delete" else [1, 2])
+
+
 def test_deletes_that_still_apply_stay(table: tf.Table, tmp_path: Path) -> None:
     table.delete("a = 6")
     assert ids_of(table) == [3, 4] == ids_of(tf.open_table(tmp_path, relocate=True))
