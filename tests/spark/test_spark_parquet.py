@@ -115,6 +115,11 @@ def test_what_python_has_to_write(spark: Any, tmp_path: Path, ways: list[str]) -
         table = tf.open_table(DeltaLog(tmp_path / name).start(*log, **options).root)
         table.append(rows)
         assert table.count() == 3
+    for name in ("page-row-limit", "row-group-limit"):
+        table = new_table(tmp_path / name, frame, "iceberg", properties={f"write.parquet.{name}": "2"})
+        table.append(frame.coalesce(1))
+        assert table.count() == 3
+    assert pq.read_metadata(*(tmp_path / "row-group-limit").rglob("*.parquet")).num_row_groups == 2
     required = tf.open_table(DeltaLog(tmp_path / "r").start({**log[0], "nullable": False}, log[1]).root)
     required.append(frame)
     assert ways == []

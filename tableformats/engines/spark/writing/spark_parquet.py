@@ -26,6 +26,7 @@ import pyarrow.parquet as pq
 
 from ....io.local_writes import sync_local
 from ....io.storage import Storage
+from ....plugin.writing.parquet_options import ParquetOptions
 from ....plugin.writing.write_target import WriteTarget
 from ...arrow.writing.file_statistics import AddedFiles
 from ...arrow.writing.stored_columns import FIELD_ID, stored_schema
@@ -61,6 +62,8 @@ def is_written_by_spark(frame: DataFrame, given: pa.Schema, storage: Storage, ta
         not (target.partitioning or target.sort_by or target.place)
         and not target.rules
         and target.compression in _CODECS
+        and target.parquet == ParquetOptions()
+        and target.row_group_rows >= WriteTarget.row_group_rows
         and target.target_file_size >= _SPLIT_BYTES
         and not any(f.required for f in target.schema.fields)
     )
