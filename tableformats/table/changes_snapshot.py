@@ -21,6 +21,7 @@ from ..plugin.files import FileBatch
 from ..plugin.partitions import PartitionField
 from ..plugin.snapshot import FormatSnapshot, ReadRequest
 from ..plugin.statistics import Bounds, Statistics
+from ..runtime.boundary import is_fault_of_machine
 from ..runtime.concurrency import cached_property
 from ..schema import Field, ListType, MapType, Schema, StructType, Type, arrow_type, primitive
 from ..schema.transforms import parse_transform
@@ -203,6 +204,8 @@ class ChangesSnapshot(FormatSnapshot):
         except StoreError:
             raise
         except (OSError, pa.ArrowException) as error:
+            if is_fault_of_machine(error):
+                raise
             raise CorruptMetadataError(
                 f"the rows of a data file cannot be counted: {error}",
                 path=absolute,

@@ -85,6 +85,8 @@ class _Values(_Source):
             array = self.node.calendar.proleptic(array, self.path, self.column)
         try:
             values = cast_values(array, self.field.type)
+        except MemoryError:
+            raise
         except pa.ArrowException as error:
             self.fail(f"a value stored as {array.type} is no {self.field.type}: {error}", error)
         return _padded(values, self.field)
@@ -129,6 +131,8 @@ class _Variant(_Source):
         array = _without_extension(array)
         try:
             members = unshredded(array)
+        except MemoryError:
+            raise
         except (MalformedVariantError, pa.ArrowException) as error:
             self.fail(f"a variant is damaged: {error}", error)
         except OverflowError as error:
@@ -388,6 +392,8 @@ class Resolver:
     def _constant(self, f: Field, column: str, value: pa.Scalar | None) -> _Source:
         try:
             one = default_values(f) if value is None else cast_values(_repeat(value, 1), f.type)
+        except MemoryError:
+            raise
         except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
             raise CorruptMetadataError(
                 f"the column's constant value is no {f.type}: {error}",

@@ -59,6 +59,8 @@ class AvroFile(DataFile):
         for records in self._records(blocks):
             try:
                 columns = [self._column.member(i, records) for i in indexes]
+            except MemoryError:
+                raise
             except (pa.ArrowException, ValueError, OverflowError) as error:
                 raise CorruptMetadataError(
                     f"the Avro file holds a value that its schema does not allow: {error}",
