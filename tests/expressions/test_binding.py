@@ -32,7 +32,8 @@ from tableformats.expressions import (
     col,
     walk,
 )
-from tableformats.expressions.binding import bind
+from tableformats.expressions.binding import MAX_DEPTH, bind
+from tableformats.expressions.parse import parse_filter
 from tableformats.expressions.simplify import simplify
 from tableformats.schema import (
     DecimalType,
@@ -301,10 +302,20 @@ def test_simplify_is_three_valued():
 
 def test_depth_is_bounded():
     deep: Expression = IsNull(Reference(("i",)))
-    for _ in range(10_000):
+    for _ in range(MAX_DEPTH - 1):
         deep = Not(deep)
-    with pytest.raises(InvalidPredicateError, match="nests deeper"):
-        bind(deep, SCHEMA)
+    bind(deep, SCHEMA)
+    for levels in (1, 10_000):
+        for _ in range(levels):
+            deep = Not(deep)
+        with pytest.raises(InvalidPredicateError, match="nests deeper"):
+            bind(deep, SCHEMA)
+
+
+def test_numbers_are_seconds_and_no_days():
+    bind(parse_filter("to_timestamp(i) > TIMESTAMP '2024-01-01 00:00:00'"), SCHEMA)
+    with pytest.raises(InvalidPredicateError, match=r"takes no values of type int"):
+        bind(parse_filter("to_date(i) = DATE '2024-01-01'"), SCHEMA)
 
 
 def test_values_of_numpy_and_pandas_mean_what_they_hold():
