@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import unquote
 
-__all__ = ["HiddenOptions", "RedactingProxy", "Redactor", "masked", "without_credentials"]
+__all__ = ["HiddenOptions", "RedactingProxy", "Redactor", "masked", "user_of", "without_credentials"]
 
 REDACTED = "***"
 _SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*)://")
@@ -51,6 +51,11 @@ def masked(location: str) -> str:
     return f"{scheme[0]}{'…@' if user else ''}{rest}{'?…' if mark or values else ''}"
 
 
+def user_of(location: str) -> str:
+    """``user:password``, or the token, of a location as it is written there; empty where it has none."""
+    return _split(location)[1]
+
+
 def _split(location: str) -> tuple[str, str, str]:
     """A location without credentials, its user and password, and its query, fragment or parameters; empty if none."""
     scheme = _SCHEME.match(location)
@@ -80,7 +85,7 @@ def _credentials_in(location: str) -> Iterator[str]:
             yield from (value, unquote(value))
     if user:
         # Whoever takes such a location apart at other places shows pieces of a password.
-        for text in (user, *user.split(":", 1), *re.split("[/@]", user)):
+        for text in (user, *user.split(":", 1), *re.split("[/@]", user), *re.split("[/@:?#]", user)):
             yield from (text, unquote(text))
 
 

@@ -7,6 +7,7 @@ import pytest
 import tableformats as tf
 from tableformats.inspect.text import location_text
 from tableformats.io.redaction import Redactor, without_credentials
+from tableformats.io.stores.addresses import address_with_credentials, credentials_of
 
 HIDDEN = [
     # location, without credentials, what must not be shown
@@ -76,3 +77,37 @@ def test_an_error_about_a_location_with_credentials() -> None:
     with pytest.raises(tf.TableFormatsError) as caught:
         tf.open_table("nothere://key:sec/r@t@bucket/t")
     assert "sec/r" not in str(caught.value) and "r@t" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "password", ["alphaSECRET", "alpha/SECRET@y", "alpha?SECRET", "alpha#SECRET", "alpha%2FSECRET"]
+)
+@pytest.mark.parametrize("scheme", ["ftp", "hdfs", "http", "abfss"])
+def test_no_error_of_a_store_shows_a_password(scheme: str, password: str) -> None:
+    """Nor does any error that led to it. The store cannot be opened or reached."""
+    options = {} if scheme in ("ftp", "hdfs") else {"max_retries": "0", "timeout": "1s"}
+    with pytest.raises(tf.TableFormatsError) as caught:
+        tf.open_table(f"{scheme}://user:{password}@127.0.0.1:1/t", storage_options=options)
+    error: BaseException | None = caught.value
+    while error is not None:
+        said = f"{error} {error!r} {error.args}"
+        assert "alpha" not in said and "SECRET" not in said
+        error = error.__cause__ or error.__context__
+
+
+@pytest.mark.parametrize(
+    ("location", "bucket", "secret"),
+    [
+        ("s3://AK:secret@b/t/x", "b", "secret"),
+        ("s3://AK:sec/r@t@b/t/x", "b", "sec/r@t"),
+        ("s3://AK:sec%2Fret@b/t/x?region=eu", "b", "sec/ret"),
+        ("http://user:pass/w@host:9/t/x", "http://user:pass%2Fw@host:9", None),
+        ("http://user:p%40ss@host:9/t/x", "http://user:p%40ss@host:9", None),
+        ("https://token@host/t/x", "https://token@host", None),
+    ],
+)
+def test_the_store_of_a_location_with_credentials(location: str, bucket: str, secret: str | None) -> None:
+    address = address_with_credentials(location)
+    assert address is not None and address.bucket == bucket
+    assert address.key(without_credentials(location)) == "t/x"
+    assert credentials_of(location).get("secret_access_key") == secret

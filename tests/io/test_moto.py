@@ -92,6 +92,13 @@ def test_rows_are_those_of_deltalake(options: dict[str, str]) -> None:
     assert sorted(found["x"].to_pylist()) == [i for i in range(1000) if i % 3 == 1]
 
 
+def test_credentials_in_the_location(options: dict[str, str]) -> None:
+    deltalake.write_deltalake("s3://bucket/own/t", pa.table({"x": [1, 2]}), storage_options=options)
+    query = f"region=us-east-1&scheme=http&endpoint_override={options['AWS_ENDPOINT_URL'].partition('://')[2]}"
+    table = tf.open_table(f"s3://testing:t3sting/Secret@bucket/own/t?{query}", storage_options={"allow_http": "true"})
+    assert table.scan().to_arrow().num_rows == 2 and table.location == "s3://bucket/own/t"
+
+
 def test_a_put_loses_where_something_is(options: dict[str, str]) -> None:
     storage = Storage("s3://bucket/puts", options)
     assert storage.put_if_absent(storage.join("x"), b"1") is PutOutcome.WON

@@ -5,12 +5,14 @@ Sources: Hadoop's and Azure's documentation of ``abfs[s]://container@account.dfs
 
 from __future__ import annotations
 
-from urllib.parse import parse_qsl, unquote
+from dataclasses import replace
+from urllib.parse import parse_qsl, quote, unquote
 
 from ...dataclass import dataclass
 from ..paths import scheme_of
+from ..redaction import user_of, without_credentials
 
-__all__ = ["SERVICES", "Address", "address_of", "credentials_of"]
+__all__ = ["SERVICES", "Address", "address_of", "address_with_credentials", "credentials_of"]
 
 SERVICES = {
     "s3": "s3",
@@ -77,13 +79,20 @@ def address_of(path: str) -> Address | None:
     return Address(service, root, authority)
 
 
+def address_with_credentials(uri: str) -> Address | None:
+    """The store of a URI that may carry credentials. The URL of a web server keeps its user, which names no path."""
+    address = address_of(without_credentials(uri).partition("?")[0])
+    user = user_of(uri)
+    if address is None or address.service != "http" or not user:
+        return address
+    return replace(address, bucket=address.bucket.replace("://", f"://{quote(user, safe=':%')}@", 1))
+
+
 def credentials_of(uri: str) -> dict[str, str]:
     """Options that a URI carries, as pyarrow has them: ``s3://key:secret@bucket/t?region=eu``."""
     found: dict[str, str] = {}
-    rest = uri.split("://", 1)[-1]
-    user, at, _ = rest.partition("/")[0].rpartition("@")
-    if at and ":" in user and scheme_of(uri) == "s3":
-        key, _, secret = user.partition(":")
+    key, colon, secret = user_of(uri).partition(":")
+    if colon and scheme_of(uri) == "s3":
         found = {"access_key_id": unquote(key), "secret_access_key": unquote(secret)}
     query = dict(parse_qsl(uri.partition("?")[2]))
     if scheme_of(uri) == "s3":

@@ -80,6 +80,8 @@ def fault_of(
     """
     if isinstance(error, TableFormatsError):
         return error
+    if redactor:
+        redactor.redact_error(error)  # it stays the cause
     if is_missing(error):
         return FileNotFoundError(2, "There is no such file", path)
     status, code = _status_of(error), _code_of(error)

@@ -15,7 +15,7 @@ from ...errors import (
     TableFormatsError,
     UnsupportedFeatureError,
 )
-from ..redaction import Redactor
+from ..redaction import Redactor, without_credentials
 from .addresses import Address
 from .base import Concurrency, FileInfo, ObjectStore, PutOutcome, Tail, TooLongError, past_the_end, replaced
 from .faults import fault_of, not_of_a_store
@@ -51,17 +51,18 @@ def open_object_store(address: Address, given: Mapping[str, Any], redactor: Reda
     try:
         client = _client(address, options, provider)
     except Exception as error:
+        path = redactor.redact(without_credentials(address.root))
         if "Account must be specified" in str(error):
             raise TableFormatsError(
                 "nothing names the Azure account",
-                path=address.root,
+                path=path,
                 field="account_name",
                 hint="Write abfss://container@account.dfs.core.windows.net/path, or give account_name",
             ) from None
         redactor.redact_error(error)
         raise TableFormatsError(
             f"the store cannot be opened: {str(error).splitlines()[0]}",
-            path=address.root,
+            path=path,
             hint="Check storage_options; docs/stores.md lists them",
         ) from None
     is_anonymous = options.config.get("skip_signature") == "true"
@@ -136,7 +137,7 @@ class ObstoreStore(ObjectStore):
         self._is_anonymous = is_anonymous
 
     def __repr__(self) -> str:
-        return f"ObstoreStore({self._address.root!r})"
+        return f"ObstoreStore({without_credentials(self._address.root)!r})"
 
     def __reduce__(self) -> Any:
         raise TypeError("a store may hold credentials and is not pickled")

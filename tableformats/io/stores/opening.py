@@ -8,7 +8,7 @@ from typing import Any
 from ...errors import TableNotFoundError
 from ..paths import scheme_of
 from ..redaction import Redactor, without_credentials
-from .addresses import SERVICES, address_of, credentials_of
+from .addresses import SERVICES, address_with_credentials, credentials_of
 from .base import ObjectStore
 from .options import OWN_OPTIONS, concurrency_of
 
@@ -33,7 +33,7 @@ def open_store(uri: str, options: Mapping[str, Any], redactor: Redactor) -> Obje
         The URI names no bucket.
     """
     filesystem = options.get("filesystem")
-    address = address_of(uri.partition("?")[0])
+    address = address_with_credentials(uri)
     if filesystem is None and (scheme_of(uri) or "") in SERVICES and (address is None or not address.is_complete):
         raise no_bucket(uri)
     if filesystem is None and address is not None:
