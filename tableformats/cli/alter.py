@@ -27,6 +27,8 @@ _VERBS: dict[str, _Verb] = {
     "set_required": lambda alter, found, at: alter.set_required(found),
     "set_nullable": lambda alter, found, at: alter.set_nullable(found),
     "set_comment": lambda alter, found, at: alter.set_comment(found[0], found[1] or None),
+    "set_default": lambda alter, found, at: alter.set_default(*found),
+    "drop_default": lambda alter, found, at: alter.set_default(found, None),
     "move_column": lambda alter, found, at: alter.move_column(found, **at),
     "set_property": lambda alter, found, at: alter.set_properties(found),
     "unset_property": lambda alter, found, at: alter.unset_properties(*found),
@@ -46,6 +48,8 @@ _DESTROYS = "drop_column"
 @click.option("--set-required", metavar="NAME", help="Refuse NULL in a column. All rows are checked.")
 @click.option("--set-nullable", metavar="NAME", help="Allow NULL in a column.")
 @click.option("--set-comment", metavar="NAME TEXT", nargs=2, help="Describe a column; an empty text removes it.")
+@click.option("--set-default", metavar="NAME SQL", nargs=2, help="Set what new rows are that lack the column.")
+@click.option("--drop-default", metavar="NAME", help="Make new rows NULL that lack the column.")
 @click.option("--move-column", metavar="NAME", help="Put a column first, behind another, or else last.")
 @click.option("--set-property", metavar="K=V", multiple=True, callback=pairs, help="Set a property. Can be repeated.")
 @click.option("--unset-property", metavar="K", multiple=True, help="Remove a property. Can be repeated.")

@@ -181,6 +181,22 @@ class Alter:
             column=name,
         )
 
+    def set_default(self, name: str, expression: str | None) -> Commit:
+        """What a column is in rows that are written from now on and lack it. Rows that are there stay as they are.
+
+        Parameters
+        ----------
+        expression : str, optional
+            SQL without columns (``"'new'"``, ``"current_date()"``). None: such rows are NULL there again.
+        """
+        path = split_name(name)
+
+        def make(schema: Schema) -> MetadataChange:
+            names = tuple(find_column(schema, path[: n + 1]).name for n in range(len(path)))
+            return MetadataChange(defaults={names: expression})
+
+        return self._change("set_default", make, column=name, default=expression)
+
     def move_column(self, name: str, *, first: bool = False, after: str | None = None) -> Commit:
         """Put a column in another place among those beside it: first, behind ``after``, or else last."""
         path, position = split_name(name), Position(first, after)

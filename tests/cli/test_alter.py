@@ -34,6 +34,8 @@ def test_each_change(table: tf.Table, capsys: pytest.CaptureFixture[str]) -> Non
     assert run(table, "--rename-column", "n", "m") == 0
     assert run(table, "--move-column", "m", "--after", "s") == 0
     assert run(table, "--set-comment", "m", "a number") == 0
+    assert run(table, "--set-default", "m", "7") == 0
+    assert run(table, "--drop-default", "m") == 0
     assert run(table, "--set-required", "id") == 0
     assert run(table, "--add-constraint", "few", "id < 4") == 0
     assert run(table, "--drop-constraint", "few") == 0
@@ -41,7 +43,7 @@ def test_each_change(table: tf.Table, capsys: pytest.CaptureFixture[str]) -> Non
     assert run(table, "--unset-property", "mine") == 0
     assert run(table, "--drop-column", "d", "--yes") == 0
     out = capsys.readouterr().out.splitlines()
-    assert out[0] == "SET TBLPROPERTIES is version 2" and out[-1] == "DROP COLUMNS is version 14"
+    assert out[0] == "SET TBLPROPERTIES is version 2" and out[-1] == "DROP COLUMNS is version 16"
     assert (
         str(table.snapshot().schema) == "id: bigint\ns: string\nm: bigint" and table.schema.fields[2].doc == "a number"
     )

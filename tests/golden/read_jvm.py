@@ -150,6 +150,17 @@ def created_with_computed_columns(path: Path) -> str:
     return "(t) VALUES (TIMESTAMP'2024-05-02 01:00:00')"
 
 
+def with_defaults_of_later(path: Path) -> str:
+    table = local_table(path, field("id", "long"), field("kind", "string"), field("n", "integer"))
+    table.append(pa.table({"id": [1]}))
+    table.alter.set_default("kind", "'new'")
+    table.alter.set_default("n", "3 + 4")
+    table.append(pa.table({"id": [2]}))
+    table.alter.set_default("n", None)
+    table.append(pa.table({"id": [3]}))
+    return "(id) VALUES (10)"
+
+
 CASES: tuple[Callable[[Path], str], ...] = (
     mapped_by_alterations,
     mapped_by_id,
@@ -163,6 +174,7 @@ CASES: tuple[Callable[[Path], str], ...] = (
     restored,
     tracked_later,
     created_with_computed_columns,
+    with_defaults_of_later,
 )
 
 

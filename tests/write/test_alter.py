@@ -92,6 +92,39 @@ def test_columns_are_moved_and_described(tmp_path: Path) -> None:
     assert rows_of(table) == theirs(tmp_path)
 
 
+def test_defaults_are_set_for_new_rows_and_dropped(tmp_path: Path) -> None:
+    table = table_of(tmp_path)
+    before = table.count()
+    commit = table.alter.set_default("P", "concat('x', 'y')")
+    assert commit.operation == "CHANGE COLUMN" and table.count("p = 'xy'") == 0, "rows that are there stay"
+    [protocol] = actions_of(table, commit.version, "protocol")
+    assert "allowColumnDefaults" in protocol["writerFeatures"] and "readerFeatures" not in protocol
+    table.append(pa.table({"id": pa.array([7], pa.int32())}))
+    table.append(pa.table({"id": pa.array([8], pa.int32()), "p": pa.array([None], pa.string())}))
+    assert table.scan("p = 'xy'").to_arrow()["id"].to_pylist() == [7], "a NULL that a row has stays"
+    for column, sql in [("p", "random()"), ("p", "id + 1"), ("s.x", "1"), ("id", "'text'")]:
+        with pytest.raises(tf.UnsupportedFeatureError) as caught:
+            table.alter.set_default(column, sql)
+        assert caught.value.field == column
+    with pytest.raises(tf.ConstraintViolationError):
+        table.alter.set_default("nothing", "1")
+    table.alter.set_default("p", None)
+    table.append(pa.table({"id": pa.array([9], pa.int32())}))
+    assert table.count("p = 'xy'") == 1 and table.count() == before + 3
+    assert rows_of(table) == theirs(tmp_path, by_query=True)
+
+
+def test_computed_columns_have_no_default(tmp_path: Path) -> None:
+    day = pa.field("day", pa.int32(), metadata={"delta.generationExpression": "day(t)"})
+    key = pa.field("k", pa.int64(), metadata={"delta.identity.start": "1", "delta.identity.step": "1"})
+    schema = pa.schema([key, pa.field("t", pa.timestamp("us", "UTC")), day])
+    table = tf.create_table(tmp_path / "t", schema, format="delta")
+    for column in ("k", "day"):
+        with pytest.raises(tf.UnsupportedFeatureError) as caught:
+            table.alter.set_default(column, "1")
+        assert caught.value.field == column
+
+
 def test_not_null_is_checked_against_the_rows(tmp_path: Path) -> None:
     table = table_of(tmp_path)
     with pytest.raises(tf.ConstraintViolationError, match="id = 2") as caught:

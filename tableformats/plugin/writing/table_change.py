@@ -91,6 +91,9 @@ class MetadataChange:
         As in :class:`CreateRequest`.
     references : mapping of str to ReferenceChange
         Branches and tags by their names.
+    defaults : mapping of tuple of str to str or None
+        By columns, each by the names from the top-level one down: what they are in new rows that lack them, in SQL;
+        None: NULL again.
     properties : mapping of str to str or None
         Set, or with None removed.
     constraints : mapping of str to str or None
@@ -104,6 +107,7 @@ class MetadataChange:
     schema: Schema | None = None
     partition_by: Sequence[str] | None = None
     sort_by: Sequence[str] | None = None
+    defaults: Mapping[tuple[str, ...], str | None] = field(default_factory=dict)
     properties: Mapping[str, str | None] = field(default_factory=dict)
     constraints: Mapping[str, str | None] = field(default_factory=dict)
     references: Mapping[str, ReferenceChange] = field(default_factory=dict)

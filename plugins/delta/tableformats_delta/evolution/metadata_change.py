@@ -36,6 +36,8 @@ _STATISTICS = "delta.dataSkippingStatsColumns"
 _ROW_TRACKING = "delta.enableRowTracking"
 _COMMIT_TIMES = "delta.enableInCommitTimestamps"
 _HINT = "Nothing was changed"
+_DEFAULT = "CURRENT_DEFAULT"
+_COMPUTED = ("delta.generationExpression", "delta.identity.")
 _EXPRESSIONS = ("delta.invariants", "delta.generationExpression")
 
 
@@ -109,6 +111,7 @@ def changed_table(
     if change.schema is not None:
         parsed = parse_schema(metadata["schemaString"], "name" if was_mapped else "none", path)
         struct = _changed_schema(struct, parsed, change.schema, found, properties, frozenset(clustered))
+    _set_defaults(struct, change.defaults)
     _check_change_feed(struct, properties)
     if is_true(properties, _ROW_TRACKING) and not is_true(old, _ROW_TRACKING):
         for key, kind in (("RowIdColumnName", "row-id"), ("RowCommitVersionColumnName", "row-commit-version")):
@@ -204,6 +207,20 @@ def _changed_constraints(properties: Mapping[str, str], wanted: Mapping[str, str
         else:
             found[f"{CONSTRAINT_PREFIX}{name.lower()}"] = sql
     return found
+
+
+def _set_defaults(struct: Mapping[str, Any], wanted: Mapping[tuple[str, ...], str | None]) -> None:
+    """Set the defaults of columns, or remove them. Source: Delta PROTOCOL.md, "Default Columns"."""
+    columns = {(f["name"],): f for f in struct["fields"]}
+    for path, sql in wanted.items():
+        name = ".".join(path)
+        if path not in columns:
+            raise UnsupportedFeatureError("only a top-level column has a default", field=name, hint=_HINT)
+        metadata = dict(columns[path].get("metadata") or {})
+        if any(key.startswith(_COMPUTED) for key in metadata):
+            raise UnsupportedFeatureError("a column that is computed has no default", field=name, hint=_HINT)
+        metadata.pop(_DEFAULT, None)
+        columns[path]["metadata"] = metadata if sql is None else {**metadata, _DEFAULT: sql}
 
 
 def _check_change_feed(struct: Mapping[str, Any], properties: Mapping[str, str]) -> None:

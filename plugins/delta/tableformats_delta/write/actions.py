@@ -44,7 +44,9 @@ _ALTERATIONS = {
     "add_columns": "ADD COLUMNS",
     "rename_column": "RENAME COLUMN",
     "drop_columns": "DROP COLUMNS",
-    **dict.fromkeys(("change_type", "set_nullable", "set_required", "set_comment", "move_column"), "CHANGE COLUMN"),
+    **dict.fromkeys(
+        ("change_type", "set_nullable", "set_required", "set_comment", "set_default", "move_column"), "CHANGE COLUMN"
+    ),
     "set_properties": "SET TBLPROPERTIES",
     "unset_properties": "UNSET TBLPROPERTIES",
     "add_constraint": "ADD CONSTRAINT",

@@ -7,7 +7,7 @@ Columns"; Spark, ``CharVarcharUtils``.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from tableformats.plugin import (
@@ -26,7 +26,7 @@ from tableformats.plugin import (
 from ..schema.char_types import CHAR_TYPE, longest_texts
 from ..schema.schema_string import GENERATION_EXPRESSION
 
-__all__ = ["CONSTRAINT_PREFIX", "HIGH_WATER_MARK", "constraint_check", "row_rules"]
+__all__ = ["CONSTRAINT_PREFIX", "HIGH_WATER_MARK", "check_defaults", "constraint_check", "row_rules"]
 
 CONSTRAINT_PREFIX = "delta.constraints."
 HIGH_WATER_MARK = "delta.identity.highWaterMark"
@@ -69,6 +69,19 @@ def row_rules(schema: Schema, properties: Mapping[str, str], path: str) -> RowRu
 def constraint_check(key: str, sql: str, schema: Schema, path: str) -> RowCheck:
     """The check of a constraint by its property. Raises UnsupportedFeatureError if it cannot be evaluated."""
     return row_check(f"the constraint {key.removeprefix(CONSTRAINT_PREFIX)!r}", key, sql, schema, path)
+
+
+def check_defaults(rules: RowRules, changed: Iterable[tuple[str, ...]], path: str) -> None:
+    """Refuse changed defaults, by the names of their columns, that are not computed. Raises UnsupportedFeatureError."""
+    names = {name[0] for name in changed}
+    for default in rules.defaults:
+        if default.refusal and default.column.name in names:
+            raise UnsupportedFeatureError(
+                f"the default of the column is not computed: {default.refusal}",
+                path=path,
+                field=default.column.name,
+                hint="Nothing was changed",
+            )
 
 
 def _is_constraint(name: str) -> bool:

@@ -45,6 +45,7 @@ from .restoring import (
     restored_definition,
     restored_files,
 )
+from .rules import check_defaults
 from .target import target_of
 from .winners import committed_since, metadata_differs
 
@@ -118,6 +119,7 @@ class DeltaTransaction(FormatTransaction):
             return
         had_row_ids = is_true(self._definition.properties, _ROW_TRACKING)
         self._use(altered_definition(self._definition, change, self.snapshot is None, root, limits))
+        check_defaults(self.target.rules, change.defaults, root)
         if self.snapshot is not None and is_true(self._definition.properties, _ROW_TRACKING) and not had_row_ids:
             self._difference = files_without_row_ids(self._storage, self.snapshot)
 

@@ -68,6 +68,13 @@ class _Changes:
             raise UnsupportedFeatureError(
                 "Iceberg tables have no constraints", path=self._path, field=next(iter(change.constraints))
             )
+        if change.defaults:
+            raise UnsupportedFeatureError(
+                "the default of a column that is there is not changed in Iceberg tables",
+                path=self._path,
+                field=".".join(next(iter(change.defaults))),
+                hint="Format version 3 has defaults of added columns: add_columns(..., defaults=...)",
+            )
         if "table-uuid" in self._metadata:
             self._requirements.append({"type": "assert-table-uuid", "uuid": self._metadata["table-uuid"]})
         properties = dict(change.properties)
