@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..expressions import TRUE
 from ..inspect.text import bytes_text, changed_rows_text, count_text, location_text, printable, time_text
 from .columns import texts_of
 from .options import (
@@ -159,7 +160,7 @@ def files(form: str, limit: int | None, **chosen: Any) -> None:
     document = {**identity(scan.snapshot), "files": shown}
 
     def text() -> None:
-        _print_files(shown, scan.snapshot)
+        _print_files(shown, scan.snapshot, scan.filter != TRUE)
         _tell_rest(shown.num_rows, found.num_rows, "--limit")
 
     show(form, "files", document, text, shown, found.column_names)
@@ -210,11 +211,9 @@ def plan(form: str, show_all: bool, every_file: bool, file: str | None, **chosen
         echo(planned.explain())
         echo("\nPlanned files")
         listed = planned.files
-        _print_files(listed.slice(0, most), scan.snapshot)
+        _print_files(listed.slice(0, most), scan.snapshot, scan.filter != TRUE)
         _tell_rest(min(listed.num_rows, most or listed.num_rows), listed.num_rows, "--all")
     else:
-        from ..expressions import TRUE
-
         document = {
             **start,
             "report": planned.report.as_dict(),
@@ -433,18 +432,25 @@ def _print_verdicts(files: pa.Table, most: int | None, snapshot: SnapshotHandle)
     _tell_rest(shown.num_rows, files.num_rows, "--all")
 
 
-def _print_files(files: pa.Table, snapshot: SnapshotHandle) -> None:
-    """A table of files, without the columns in which none has anything."""
+def _print_files(files: pa.Table, snapshot: SnapshotHandle, is_filtered: bool = False) -> None:
+    """A table of files, without the columns in which none has anything. Of a query with a filter it says whether all
+    rows of a file match."""
     columns = {
         "path": texts_of(files["path"]),
         "size": [bytes_text(size) for size in values_of(files["size_bytes"])],
         "rows": [count_text(count) for count in values_of(files["record_count"])],
         "partition": _partition_texts(files["partition"].combine_chunks()),
-        "deletes": [", ".join(sorted({d["kind"] for d in deletes or ()})) for deletes in values_of(files["deletes"])],
-        "all rows match": ["yes" if matched else "no" for matched in values_of(files["fully_matched"])],
+        "deletes": [_kinds_text(deletes) for deletes in values_of(files["deletes"])],
     }
+    if is_filtered:
+        columns["all match"] = ["yes" if matched else "no" for matched in values_of(files["fully_matched"])]
     shown = {name: texts for i, (name, texts) in enumerate(columns.items()) if i < 3 or any(texts)}
     print_columns(list(shown), list(shown.values()), numeric=["size", "rows"], paths=["path"], below=snapshot.location)
+
+
+def _kinds_text(deletes: Sequence[Mapping[str, Any]] | None) -> str:
+    """``equality, vector``: how rows of a file are deleted."""
+    return ", ".join(sorted({delete["kind"].removeprefix("deletion_") for delete in deletes or ()}))
 
 
 def _partition_texts(partition: pa.StructArray) -> list[str]:

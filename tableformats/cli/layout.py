@@ -17,6 +17,8 @@ __all__ = ["column_lines", "folded", "table_lines", "width_of"]
 _GAP = "  "
 _LEAST_PATH = 24
 _LEAST_TEXT = 10
+_LONGEST_WORD = 16
+_LONGEST_LABEL = 16
 _WORDS = re.compile(r"\S+\s*")
 _ALIGNMENT = re.compile(r"(?<=\S)  +")
 
@@ -32,13 +34,15 @@ def folded(text: str, width: int | None) -> str:
     """``text`` whose lines take at most ``width`` columns of a terminal (None: any number).
 
     Of a line that is too wide the spaces that align it go first; then it is broken behind words, and what follows is
-    indented as its beginning. A word that is too wide itself, such as a path, stays whole, so that it can be copied.
+    indented as its beginning. A wide word, such as a path, stays whole, beside a label of its own, so that it can be
+    copied.
     """
     if width is None:
         return text
     lines: list[str] = []
     for line in text.split("\n"):
-        if width_of(line) <= width:
+        last = width_of(line.rpartition(" ")[2])
+        if width_of(line) <= width or (2 * last > width and width_of(line) - last <= _LONGEST_LABEL):
             lines.append(line)
             continue
         words = _ALIGNMENT.sub("  ", line.lstrip(" "))
@@ -78,7 +82,10 @@ def column_lines(
     widths = list(map(max, sizes))
     right = [name in numeric for name in names]
     if width is not None and _total(widths) > width:
-        least = [_least(name, own, name in paths, name in numeric) for name, own in zip(names, widths, strict=True)]
+        least = [
+            _least(texts, own, texts[0] in paths, texts[0] in numeric)
+            for texts, own in zip(values, widths, strict=True)
+        ]
         if _total(least) > width:
             yield from _one_value_a_line(names, zip(*columns, strict=True), width)
             return
@@ -113,10 +120,14 @@ def _total(widths: Sequence[int]) -> int:
     return sum(widths) + len(_GAP) * (len(widths) - 1)
 
 
-def _least(name: str, own: int, is_path: bool, is_number: bool) -> int:
+def _least(texts: Sequence[str], own: int, is_path: bool, is_number: bool) -> int:
+    """How narrow a column may become. Short words are not broken."""
     if is_number:
         return own
-    return min(own, max(_LEAST_PATH if is_path else _LEAST_TEXT, width_of(name)))
+    if is_path:
+        return min(own, max(_LEAST_PATH, width_of(texts[0])))
+    words = (width_of(word) for text in texts for word in text.split())
+    return min(own, max(_LEAST_TEXT, width_of(texts[0]), *(size for size in words if size <= _LONGEST_WORD)))
 
 
 def _fitted(widths: Sequence[int], least: Sequence[int], is_path: Sequence[bool], width: int) -> list[int]:

@@ -157,7 +157,8 @@ def _partitioning(plan: FilePlan) -> Iterator[Advice]:
         values = _distinct_partitions(plan.survivors, f.id)
         if values > 1:
             evidence = f"{_count(len(plan), 'planned file')} are in {count_text(values)} partitions of {text}"
-            yield Advice("partitioning", evidence, "if it follows from the filter, add a condition on it", len(plan))
+            advice = f"add a condition on {text} to the filter, if you know which values the rows have"
+            yield Advice("partitioning", evidence, advice, len(plan))
 
 
 def _distinct_partitions(files: pa.Table, field_id: int) -> int:

@@ -89,8 +89,9 @@ def _requests(report: ScanReport, is_local: bool) -> list[_Row]:
 
 def _files(report: ScanReport) -> list[_Row]:
     total = report.files_total
+    group = "row groups" if report.row_groups_total else "manifests"
     dropped = [
-        ("- skipped with their manifests", report.files_skipped_with_manifests),
+        (f"- skipped with their {group}", report.files_skipped_with_manifests),
         ("- dropped by partition", report.files_dropped_by_partition),
         ("- dropped by bounds", report.files_dropped_by_bounds),
     ]

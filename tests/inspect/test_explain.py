@@ -88,7 +88,8 @@ def test_shows_every_counter(plan: tf.scan.ScanPlan) -> None:
 
 def test_real_funnels_add_up(plan: tf.scan.ScanPlan) -> None:
     shown = figures(plan.explain())
-    dropped = ("- skipped with their manifests", "- dropped by partition", "- dropped by bounds")
+    group = "row groups" if plan.report.row_groups_total else "manifests"
+    dropped = (f"- skipped with their {group}", "- dropped by partition", "- dropped by bounds")
     assert sum(int(shown[name]) for name in (*dropped, "= planned")) == plan.report.files_total
 
 
