@@ -283,18 +283,19 @@ class Storage(Portable):
         self.meter.count(waited_for, len(found[0]))
         return found
 
-    def open_file(self, path: str, size: int = 0) -> pa.NativeFile:
+    def open_file(self, path: str, size: int = 0, tail: Tail | None = None) -> pa.NativeFile:
         """A random-access file over an absolute path.
 
         Raises FileNotFoundError and StoreError; for a local path OSError, and CorruptMetadataError where it names
         what is no regular file.
 
         ``size`` is what the metadata say that the file has, 0 where they do not: a small remote file is read at once.
+        ``tail`` is the end of a remote file that was read before; it is not read again.
         """
         note_path(path)
         if scheme_of(path) is None:
             return open_local(normalize(path))
-        return self._open_remote(path, lambda: self._request_tail(path, self.meter.chain, tail_bytes(size)))
+        return self._open_remote(path, lambda: tail or self._request_tail(path, self.meter.chain, tail_bytes(size)))
 
     def _open_remote(self, path: str, tail: Callable[[], Tail]) -> pa.NativeFile:
         from .stores.remote_source import RemoteSource

@@ -129,7 +129,7 @@ class Bytes:
         pq.write_table(table, sink, row_group_size=4)
         self._data = sink.getvalue()
 
-    def open_file(self, path: str, size: int = 0) -> pa.NativeFile:
+    def open_file(self, path: str, size: int = 0, tail: Any = None) -> pa.NativeFile:
         return pa.BufferReader(self._data)
 
 

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from tableformats.engines.arrow.files import parquet
+from tableformats.engines.arrow.files import footers
 from tableformats.errors import CorruptMetadataError, UnsupportedFeatureError
 from tableformats.schema import DecimalType, Field, FixedType, ListType, MapType, Schema, StructType, primitive
 from tableformats.table.table import Snapshot
@@ -114,7 +114,7 @@ class TestDamage:
             raise pa.ArrowNotImplementedError("an encoding of the future")
 
         path = write(tmp_path, pa.table({"id": [1]}))
-        monkeypatch.setattr(parquet, "_open", opened)
+        monkeypatch.setattr(footers, "open_parquet", opened)
         with pytest.raises(UnsupportedFeatureError, match="Arrow cannot read the file: an encoding") as caught:
             rows(snapshot_of(tmp_path, [ID], [FakeFile(path, 1)]))
         assert (caught.value.path, caught.value.field) == (path, "an encoding of the future")

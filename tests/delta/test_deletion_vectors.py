@@ -311,7 +311,7 @@ class _MemoryStorage:
     def resolve_one(self, path: str, *, encoded: bool) -> str:
         return path
 
-    def open_file(self, path: str, size: int = 0) -> Any:
+    def open_file(self, path: str, size: int = 0, tail: Any = None) -> Any:
         return pa.BufferReader(self._content)
 
 

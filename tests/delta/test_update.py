@@ -49,7 +49,7 @@ class CountingStorage(Storage):
         self.opened: Names = []
         self.listings = 0
 
-    def open_file(self, path: str, size: int = 0) -> pa.NativeFile:
+    def open_file(self, path: str, size: int = 0, tail: Any = None) -> pa.NativeFile:
         self.opened.append(Path(path).name)
         return super().open_file(path, size)
 

@@ -270,6 +270,28 @@ def test_small_files_are_read_by_one_request(stub: S3Stub, tmp_path: Path) -> No
     assert len(ranges_of(stub)) == 3
 
 
+@pytest.mark.thread_unsafe
+def test_a_second_query_reads_no_footer(stub: S3Stub, tmp_path: Path) -> None:
+    """Its column chunks are asked for at once. A file that was replaced has another ETag, and is refused."""
+    expected = rows_table(tmp_path, 3, 20_000)
+    stub.upload(tmp_path, "t")
+    table = tf.open_table("s3://bucket/t", storage_options=stub.options)
+    table.scan(columns=["x"]).to_arrow()
+    plan = table.scan(columns=["x", "y"]).plan()
+    stub.requests.clear()
+    stub.delay = DELAY
+    found = plan.to_arrow()
+    stub.delay = 0
+    assert found.sort_by("x").equals(expected.sort_by("x").cast(found.schema))
+    assert stub.longest_chain == 1 and not [text for text in ranges_of(stub) if text and text.startswith("bytes=-")]
+    rows_table(tmp_path / "others", 3, 20_000)
+    for ours, theirs in zip(tmp_path.glob("*.parquet"), (tmp_path / "others").glob("*.parquet"), strict=True):
+        theirs.replace(ours)
+    stub.upload(tmp_path, "t")
+    with pytest.raises(tf.TableFormatsError, match=r"\.parquet"):
+        table.scan(columns=["x", "y"]).to_arrow()
+
+
 def test_a_fault_while_columns_are_read(stub: S3Stub, tmp_path: Path) -> None:
     rows_table(tmp_path, 2, 20_000)
     stub.upload(tmp_path, "t")

@@ -51,7 +51,7 @@ MUTANTS = (
     Mutant(
         "ranges-of-a-file-that-was-replaced",
         "core:RemoteFile._get",
-        "etag=self._etag",
+        "etag=self.etag",
         "etag=None",
         "ranges of a large remote file are of two files that two writers put there: columns of both stand side by side",
         _CHECKPOINTS,

@@ -138,7 +138,7 @@ class _Reader:
         snapshot = self._scan.snapshot
         with ExitStack() as stack:
             mapping = snapshot.format_snapshot.name_mapping
-            file = stack.enter_context(open_data_file(snapshot.storage, task, mapping))
+            file = stack.enter_context(open_data_file(snapshot.storage, task, mapping, snapshot.cache))
             rows = FileRows(file, task, self._scan, self._fields, self._deletes, self._compiled(task.residual))
             with typed_errors(task.path):
                 found = rows.parts()

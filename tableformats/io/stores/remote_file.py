@@ -61,7 +61,7 @@ class RemoteFile(io.RawIOBase):
         self._path = path
         self._count = count
         self._at = 0
-        self._tail, self.size, self._etag = tail
+        self._tail, self.size, self.etag = tail
         self._tail_start = self.size - len(self._tail)
         self._block: memoryview = memoryview(b"")
         self._block_start = 0
@@ -74,7 +74,7 @@ class RemoteFile(io.RawIOBase):
 
     def with_ranges(self, ranges: Iterable[tuple[int, int]]) -> RemoteFile:
         """The same file, with other ranges that are being read."""
-        return RemoteFile(self._store, self._path, Tail(self._tail, self.size, self._etag), self._count, ranges)
+        return RemoteFile(self._store, self._path, Tail(self._tail, self.size, self.etag), self._count, ranges)
 
     def close(self) -> None:
         if not self.closed:
@@ -83,7 +83,7 @@ class RemoteFile(io.RawIOBase):
         super().close()
 
     def _get(self, start: int, length: int) -> memoryview:
-        data = self._store.get(self._path, start, length, etag=self._etag)
+        data = self._store.get(self._path, start, length, etag=self.etag)
         self._count(len(data))
         return data
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 
+from .base import Tail
 from .remote_file import RemoteFile
 
 __all__ = ["RemoteSource"]
@@ -19,6 +20,11 @@ class RemoteSource(pa.PythonFile):
 
     def __init__(self, file: RemoteFile) -> None:  # Arrow's part is made by __new__, with the same arguments
         self._file = file
+
+    @property
+    def identity(self) -> Tail | None:
+        """What a later opening needs to read the same content: its size and ETag. None: it has no ETag."""
+        return None if self._file.etag is None else Tail(memoryview(b""), self._file.size, self._file.etag)
 
     def with_ranges(self, ranges: Iterable[tuple[int, int]]) -> RemoteSource:
         """The same file for one more thread, with ranges that are being read until it is closed."""

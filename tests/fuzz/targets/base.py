@@ -10,6 +10,7 @@ import os
 import resource
 import sys
 import time
+import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -103,7 +104,7 @@ class Memory(Storage):
             raise OSError("the range passes the end of the file")
         return data[offset : offset + wanted]
 
-    def open_file(self, path: str, size: int = 0) -> pa.NativeFile:
+    def open_file(self, path: str, size: int = 0, tail: object = None) -> pa.NativeFile:
         return pa.BufferReader(self.files[path]) if path in self.files else super().open_file(path, size)
 
     def list(self, path: str) -> list[FileInfo]:
@@ -114,7 +115,7 @@ class Memory(Storage):
         return path in self.files
 
     def stamp_of(self, path: str) -> tuple[int, int]:
-        return (len(self.files[path]), 0) if path in self.files else super().stamp_of(path)
+        return (len(self.files[path]), zlib.crc32(self.files[path])) if path in self.files else super().stamp_of(path)
 
     def is_dir(self, path: str) -> bool:
         return any(name.startswith(path + "/") for name in self.files)

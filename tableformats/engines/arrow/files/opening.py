@@ -15,7 +15,9 @@ from .column_tree import FileNode, numbered_as
 from .data_file import ByteRange, DataFile, typed_errors
 
 if TYPE_CHECKING:
+    from ....cache.metadata_cache import MetadataCache
     from ....io.storage import Storage
+    from ....io.stores.base import Tail
     from ....planning.tasks import ScanTask
     from ....plugin.columns import NameMapping
 
@@ -45,10 +47,13 @@ def _reader_of(task: ScanTask) -> _OpenFile:
 
 
 @contextmanager
-def open_data_file(storage: Storage, task: ScanTask, mapping: NameMapping) -> Iterator[DataFile]:
+def open_data_file(
+    storage: Storage, task: ScanTask, mapping: NameMapping, cache: MetadataCache | None = None
+) -> Iterator[DataFile]:
     """Open the data file of ``task``, limited to the task's byte range, and close it afterwards.
 
-    Columns of a file without field ids are numbered as ``mapping`` says.
+    Columns of a file without field ids are numbered as ``mapping`` says. ``cache`` keeps the footers of Parquet files;
+    without one each is read.
 
     Raises
     ------
@@ -59,14 +64,35 @@ def open_data_file(storage: Storage, task: ScanTask, mapping: NameMapping) -> It
     TableFormatsError
         The store refuses it.
     """
-    reader = _reader_of(task)
-    with open_stored(storage, task.path, task.size_bytes) as source:
-        with typed_errors(task.path):
-            file = reader(task.path, source, storage.limits)
+    opened = _opened(storage, task) if cache is None or task.file_format != "parquet" else _cached(storage, task, cache)
+    with opened as file:
         end = task.start + task.length
         file.byte_range = ByteRange(task.start, None if end >= task.size_bytes else end)
         if mapping.by == "id" and not file.root.has_ids:
             file.root = _with_mapped_ids(file.root, mapping)
+        yield file
+
+
+@contextmanager
+def _opened(storage: Storage, task: ScanTask) -> Iterator[DataFile]:
+    reader = _reader_of(task)
+    with open_stored(storage, task.path, task.size_bytes) as source:
+        with typed_errors(task.path):
+            file = reader(task.path, source, storage.limits)
+        yield file
+
+
+@contextmanager
+def _cached(storage: Storage, task: ScanTask, cache: MetadataCache) -> Iterator[DataFile]:
+    """A Parquet file whose footer is in the cache, or is put there."""
+    from .footers import CachedFooters
+    from .parquet import ParquetFile
+
+    footers = CachedFooters(storage, cache, task.path, task.size_bytes)
+    with open_stored(storage, task.path, task.size_bytes, footers.tail) as source:
+        with typed_errors(task.path):
+            file = ParquetFile(task.path, source, storage.limits, footers.footer_of(source))
+        footers.keep(source, file.footer)
         yield file
 
 
@@ -76,8 +102,8 @@ def _with_mapped_ids(root: FileNode, mapping: NameMapping) -> FileNode:
     return root if mapping.undropped is None else numbered_as(root, mapping.undropped) or root
 
 
-def open_stored(storage: Storage, path: str, size: int = 0) -> pa.NativeFile:
-    """Open a data file that has ``size`` bytes, as the metadata say (0: they do not).
+def open_stored(storage: Storage, path: str, size: int = 0, tail: Tail | None = None) -> pa.NativeFile:
+    """Open a data file that has ``size`` bytes, as the metadata say (0: they do not); ``tail`` is known of it.
 
     Raises
     ------
@@ -87,7 +113,7 @@ def open_stored(storage: Storage, path: str, size: int = 0) -> pa.NativeFile:
         The store refuses it.
     """
     try:
-        return storage.open_file(path, size)
+        return storage.open_file(path, size, tail)
     except FileNotFoundError as error:
         raise missing_file("a data file that the table names", path) from error
     except StoreError:

@@ -10,16 +10,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ....errors import CorruptMetadataError
-from ....io.parquet_chunks import RowGroups, check_footer
 from ....io.stores.remote_source import RemoteSource
-from ....limits import FOOTER_ITEMS, Limits
+from ....limits import Limits
 from ....plugin.statistics import Bounds
 from ....runtime.threads import runs
 from ....schema import Field
-from ..values.calendars import OldCalendars
 from ..values.casts import without_views
-from .column_tree import Selection, file_tree
+from .column_tree import Selection
 from .data_file import BATCH_ROWS, WHOLE_FILE, DataFile, FilePart, counted_rows, typed_errors, with_typed_errors
+from .footers import ParquetFooter, open_parquet
 from .row_group_statistics import row_group_bounds
 
 __all__ = ["ParquetFile"]
@@ -38,27 +37,12 @@ class ParquetFile(DataFile):
 
     reads_columns_apart = True
 
-    def __init__(self, path: str, source: pa.NativeFile, limits: Limits) -> None:
+    def __init__(self, path: str, source: pa.NativeFile, limits: Limits, footer: ParquetFooter | None = None) -> None:
         self.path = path
         self._source = source
-        check_footer(source, path, limits)
-        file = _open(source)
-        self._metadata = file.metadata
-        self.root = file_tree(file.schema_arrow, b"PARQUET:field_id", path, limits)
+        self.footer = footer or ParquetFooter.read(source, path, limits)
+        self._metadata, self._groups, self.root = self.footer.metadata, self.footer.groups, self.footer.root
         self.num_rows = self._metadata.num_rows
-        groups = map(self._metadata.row_group, range(self._metadata.num_row_groups))
-        if any(group.num_columns != len(file.schema) for group in groups):
-            raise CorruptMetadataError(
-                "a row group of the file does not have the columns of its schema", path=path, hint="Restore the file"
-            )
-        self._groups = RowGroups(source, self._metadata, path)
-        if self.root.leaves.stop != len(file.schema):
-            raise CorruptMetadataError(
-                "the Arrow schema in the file does not describe its columns", path=path, hint="Rewrite the file"
-            )
-        old, columns = OldCalendars.of(self._metadata.metadata), file.schema
-        if old is not None and self.root.children:
-            self.root = self.root.with_calendars(lambda i, kind: old.of_column(columns.column(i).physical_type, kind))
 
     def row_group_bounds(self, leaves: Mapping[int, tuple[Field, int]]) -> tuple[Bounds, pa.Array] | None:
         """See :meth:`DataFile.row_group_bounds`."""
@@ -111,7 +95,7 @@ class ParquetFile(DataFile):
                 if isinstance(source, RemoteSource) and not piece:
                     source = stack.enter_context(source.with_ranges(self._chunks(part, selection)))
                 # A reader of its own: Arrow's are not made for several threads.
-                file = _open(source, self._metadata, piece, is_buffered=source is not self._source)
+                file = open_parquet(source, self._metadata, piece, is_buffered=source is not self._source)
             yield from self._rows_of(file, part, selection, is_alone)
 
     def _rows_of(
@@ -145,27 +129,6 @@ class ParquetFile(DataFile):
         if size <= _BATCH_BYTES or num_rows <= 0:
             return BATCH_ROWS
         return max(1, min(BATCH_ROWS, num_rows * _BATCH_BYTES // size))
-
-
-def _open(source: pa.NativeFile, metadata: Any = None, piece: int = 0, is_buffered: bool = False) -> pq.ParquetFile:
-    """Open a file; without reading its footer, if that is given.
-
-    Parameters
-    ----------
-    piece : int
-        Read columns in pieces of so many bytes; 0: whole.
-    is_buffered : bool
-        The source has the column chunks already, so Arrow need not.
-    """
-    # int96 values as nanoseconds would wrap around outside of the years 1677 to 2262.
-    return pq.ParquetFile(
-        source,
-        metadata=metadata,
-        coerce_int96_timestamp_unit="us",
-        thrift_container_size_limit=FOOTER_ITEMS,
-        pre_buffer=not piece and not is_buffered,
-        buffer_size=piece,
-    )
 
 
 def _spans(parts: list[FilePart]) -> Iterator[list[FilePart]]:
