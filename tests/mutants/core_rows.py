@@ -10,6 +10,14 @@ _LAB = ("test_lab.py",)
 _CALENDARS = ("test_calendars.py",)
 
 MUTANTS = (
+    Mutant(
+        "footer-of-a-file-that-was-replaced",
+        "core:CachedFooters.footer_of",
+        "self._footer if self._identity_of(source) == self._identity else None",
+        "self._footer",
+        "rows of a file are read by the footer of the one that was there before",
+        ("test_footer_cache.py",),
+    ),
     # ---- counting, limits, what is kept -----------------------------------------------------------------------------
     Mutant(
         "count-without-matching",
