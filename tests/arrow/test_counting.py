@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tableformats.errors import CorruptMetadataError
+from tableformats.errors import CorruptMetadataError, TableFormatsError
 from tableformats.schema import Field, primitive
 from tableformats.table.table import Snapshot
 from tests.support.arrow_fakes import FakeFile, identity_spec, snapshot_of, with_id, write
@@ -51,6 +51,10 @@ def test_no_data_file_is_touched_where_metadata_is_exact(tmp_path: Path) -> None
     assert counted.scan("p = 9").count() == 0
     assert counted.scan(limit=5).count() == 5
     assert counted.scan(limit=2_000_000_018).count() == 2_000_000_017
+    uncounted = snapshot(tmp_path, FakeFile("/nowhere/uncounted.parquet", None, {1000: 7}), absent(10))
+    assert uncounted.scan(limit=10).count() == 10
+    with pytest.raises(TableFormatsError):
+        uncounted.scan(limit=11).count()
 
 
 @pytest.mark.parametrize("kind", ["position", "deletion_vector"])

@@ -158,3 +158,17 @@ def test_sequence_numbers_without_a_next_one(tmp_path: Path, number: int) -> Non
 def append(root: Path) -> None:
     table = tf.open_table(root, relocate=True)
     table.append(pa.table({"id": pa.array([9], pa.int64())}))
+
+
+@pytest.mark.parametrize("wrong", [{"required": "yes"}, {"id": "1"}, {"name": None}, {"type": 7}, {}])
+def test_fields_of_a_schema_that_is_not_read(tmp_path: Path, wrong: dict[str, Any]) -> None:
+    """The member of format version 1, beside those that readers take."""
+    tf.write_table(pa.table({"id": [1]}), tmp_path / "t", format="iceberg")
+    newest = max((tmp_path / "t" / "metadata").glob("*.metadata.json"))
+    metadata = json.loads(newest.read_text())
+    field = {"id": 1, "name": "id", "required": False, "type": "long", **wrong}
+    newest.write_text(json.dumps({**metadata, "schema": {"type": "struct", "fields": [field]}}))
+    table = tf.open_table(tmp_path / "t")
+    assert table.scan().count() == 1
+    expected = "CorruptMetadataError" if wrong else "done"
+    assert outcome(lambda: table.alter.add_columns({"again": "int"})) == expected

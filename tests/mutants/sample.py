@@ -101,7 +101,7 @@ def changes_of(file: str, text: str) -> Iterator[Change]:
             if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
                 inner = (*names, child.name)
                 within = own or not isinstance(child, ast.ClassDef)
-            if isinstance(child, _TEXTS) or _SHOWN & {*inner}:
+            if isinstance(child, _TEXTS) or child is getattr(node, "returns", None) or _SHOWN & {*inner}:
                 continue  # texts and declarations
             if within:
                 for after in replacements(child):
@@ -152,10 +152,12 @@ def tests_of(change: Change, calls: Calls) -> list[str]:
 
 
 def area_of(file: str, root: Path = ROOT) -> list[str]:
-    """The folders of tests about a file of the product."""
+    """The tests about a file of the product: folders, and files of damaged tables of a format."""
     home, name = file.split("/")[:2]
-    found = [name, "write"] if home == "plugins" else [_AREAS.get(name, name), "table"]
-    return [f"tests/{folder}" for folder in dict.fromkeys(found) if (root / "tests" / folder).is_dir()]
+    found = [_AREAS.get(name, name), "table"]
+    if home == "plugins":
+        found = [name, "write", f"fuzz/test_{name}_damage.py", "fuzz/test_write_damage.py"]
+    return [f"tests/{one}" for one in dict.fromkeys(found) if (root / "tests" / one).exists()]
 
 
 def outcome_of(change: Change, tests: Sequence[str], copy: Copy) -> str:
