@@ -77,10 +77,13 @@ def _metadata(report: ScanReport) -> list[_Row]:
 
 
 def _requests(report: ScanReport, is_local: bool) -> list[_Row]:
-    """The requests that the plan itself sent. Those before it, for the version and its log, are not among them."""
+    """The requests that opening the table sent, for the version and its log, and those of the plan itself."""
     if is_local:
         return []
-    rows = [("requests to the store", count_text(report.requests), "")]
+    rows = [("requests at the opening", count_text(report.opening_requests), "")]
+    if report.opening_requests:
+        rows.append(("- bytes", bytes_text(report.opening_bytes), ""))
+    rows.append(("requests to the store", count_text(report.requests), ""))
     if not report.requests:
         return [*rows, ("- all was read at the opening", "", "")]
     rows.append(("- one after the other", count_text(report.longest_chain), ""))

@@ -40,3 +40,7 @@ class RequestMeter:
     def now(self) -> tuple[int, int, int]:
         """Requests, bytes and chain until now."""
         return self.requests, self.bytes, self.chain
+
+    def since(self, before: tuple[int, int, int], more: tuple[int, int] = (0, 0)) -> tuple[int, int]:
+        """Requests and bytes since :meth:`now` said ``before``, and ``more``."""
+        return self.requests - before[0] + more[0], self.bytes - before[1] + more[1]

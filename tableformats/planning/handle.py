@@ -37,6 +37,8 @@ class SnapshotHandle(Portable):
     format_snapshot : FormatSnapshot
     selection : mapping
         The arguments, by name, that selected the snapshot from its table; empty where they are not known.
+    opening : (int, int)
+        The requests to the store for opening the table and selecting the snapshot, and the bytes of their answers.
     """
 
     def __init__(
@@ -54,6 +56,7 @@ class SnapshotHandle(Portable):
         self.cache = cache
         self.format_snapshot = format_snapshot
         self.selection = dict(selection or {})
+        self.opening = (0, 0)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.location!r}, version={self.version})"

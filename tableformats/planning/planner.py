@@ -224,6 +224,7 @@ class _Planner:
             survivors, delete_files, counts = self._apply_limit(survivors, delete_files, counts)
         sent = (after - earlier for earlier, after in zip(before, self.storage.meter.now(), strict=True))
         report.requests, report.request_bytes, report.longest_chain = sent
+        report.opening_requests, report.opening_bytes = self.scan.snapshot.opening
         report.files_planned = survivors.num_rows
         report.files_fully_matched = pc.sum(survivors["fully_matched"]).as_py() or 0
         report.files_with_deletes = int(np.count_nonzero(delete_files.offsets[1:] != delete_files.offsets[:-1]))

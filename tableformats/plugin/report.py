@@ -61,10 +61,14 @@ class ScanReport:
     row_groups_skipped: int = 0
     requests: int = 0
     """Requests that planning sent to the store, without retries, and the bytes of their answers. Local files count
-    none. Opening the table and its snapshot is not counted; plans that are made at the same time count together."""
+    none. Those of opening the table and its snapshot are :attr:`opening_requests`; plans that are made at the same time
+    count together."""
     request_bytes: int = 0
     longest_chain: int = 0
     """Of these requests, the most that had to wait for each other's answers."""
+    opening_requests: int = 0
+    """Requests that opening the table and choosing its version had sent before, and the bytes of their answers."""
+    opening_bytes: int = 0
     files_total: int = 0
     files_skipped_with_manifests: int = 0
     files_dropped_by_partition: int = 0

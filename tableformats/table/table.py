@@ -179,6 +179,7 @@ class Table(Portable, WriteVerbs, UpkeepVerbs, SnapshotChecks):
         self._origin = origin
         self.storage = storage
         self.cache = MetadataCache() if cache is None else cache
+        self._opening = storage.meter.now()[:2]
 
     def __repr__(self) -> str:
         return f"Table({self.location!r}, format={self.format!r})"
@@ -246,7 +247,11 @@ class Table(Portable, WriteVerbs, UpkeepVerbs, SnapshotChecks):
             raise TypeError(f"{' and '.join(given)} were given; a snapshot is selected by one of them")
         selector = SnapshotSelector(version, epoch_ms(timestamp), branch, tag)
         asked = {"version": version, "timestamp": selector.timestamp_ms, "branch": branch, "tag": tag}
-        return Snapshot(self, self._opened.snapshot(selector), {k: v for k, v in asked.items() if v is not None})
+        before = self.storage.meter.now()
+        selected = self._opened.snapshot(selector)
+        found = Snapshot(self, selected, {k: v for k, v in asked.items() if v is not None})
+        found.opening = self.storage.meter.since(before, self._opening)
+        return found
 
     def scan(
         self,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -342,8 +343,12 @@ def test_manifests_are_read_together(stub: S3Stub, iceberg: Path, locate: Locate
     meter, is_directory = plan.snapshot.storage.meter, plan.snapshot.storage.root == "s3://bucket/t"
     assert meter.chain == 3 + is_directory and requests == 52 + 2 * is_directory
     assert plan.report.request_bytes > 50 * 1000
+    report = plan.report
+    assert report.requests + report.opening_requests == meter.requests == requests
+    assert report.request_bytes + report.opening_bytes == meter.bytes
     text = plan.explain()
     assert "requests to the store" in text and "- one after the other" in text
+    assert re.search(rf"requests at the opening +{report.opening_requests}\n", text)
 
 
 @pytest.mark.thread_unsafe
@@ -366,4 +371,4 @@ def test_only_needed_manifests_are_read(stub: S3Stub, iceberg: Path) -> None:
 
 def test_local_tables_send_nothing(iceberg: Path) -> None:
     report = tf.open_table(iceberg).scan().plan().report
-    assert report.requests == report.longest_chain == report.request_bytes == 0
+    assert report.requests == report.longest_chain == report.request_bytes == report.opening_requests == 0
