@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import random
 import subprocess
 import sys
 from decimal import Decimal
@@ -402,6 +403,18 @@ class TestPositions:
         left = snapshot.scan().to_arrow()["id"]
         assert left.to_pylist() == sorted(set(range(300_000)) - set(positions))
         assert rows(snapshot, "id < 2 OR id > 299997") == [{"id": 1}, {"id": 299_998}]
+
+    @pytest.mark.parametrize("seed", range(4))
+    def test_the_filters_columns_are_read_first(self, tmp_path: Path, seed: int) -> None:
+        """Positions here and there, of whole row groups, and of rows for which the filter has no value."""
+        chance = random.Random(seed)
+        ids = [chance.choice([None, 0, *range(1, 40)]) for _ in range(6_000)]
+        dead = {i for i, value in enumerate(ids) if value == 0 or chance.random() < 0.05} | set(range(1_500, 3_100))
+        names = [f"n{i}" for i in range(6_000)]
+        path = write(tmp_path, pa.table({"id": pa.array(ids, pa.int64()), "name": names}), row_group_size=700)
+        snapshot = snapshot_of(tmp_path, [ID, NAME], [FakeFile(path, 6_000, positions=sorted(dead))])
+        expected = [names[i] for i, value in enumerate(ids) if i not in dead and value and 1000 // value > 200]
+        assert [row["name"] for row in rows(snapshot, "1000 DIV id > 200", columns=["name"])] == expected
 
     def test_all_rows_deleted(self, tmp_path: Path) -> None:
         assert rows(self.many(tmp_path, [0, 1, 2], 3)) == []

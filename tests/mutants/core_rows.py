@@ -11,6 +11,14 @@ _CALENDARS = ("test_calendars.py",)
 
 MUTANTS = (
     Mutant(
+        "filter-first-keeps-deleted-rows",
+        "core:FileRows._matches",
+        "found[deleted] = False",
+        "found[deleted[:0]] = False",
+        "rows that are deleted by position come back where a filter is given",
+        ("arrow/test_reader.py",),
+    ),
+    Mutant(
         "footer-of-a-file-that-was-replaced",
         "core:CachedFooters.footer_of",
         "self._footer if self._identity_of(source) == self._identity else None",

@@ -3,8 +3,8 @@
 A batch starts with the file's own columns. Positional deletes, then equality deletes, then the filter remove rows; only
 the rows that are left are converted to the table's columns. Columns that only one of these steps needs are read and
 not returned. Row groups in which no row can match, by the statistics of the footer, are not read. Where a file has
-no deletes, the columns that the filter names are read first, and the others of a row group only from its first row that
-matches on.
+no equality deletes, the columns that the filter names are read first, and the others of a row group only from its first
+row that matches on.
 """
 
 from __future__ import annotations
@@ -118,10 +118,10 @@ class FileRows:
     def _columns_apart(self, leaves: frozenset[int]) -> tuple[Selection, Selection] | None:
         """The columns of the filter and the others; None where they are read together.
 
-        Rows are deleted before the filter sees them, so files with deletes are read together.
+        Equality deletes need columns of their own before the filter sees the rows.
         """
         tested, others = self._tested.leaves, leaves - self._tested.leaves
-        if self._positions or self._keys or self._metadata.needs_positions or not self._file.reads_columns_apart:
+        if self._keys or self._metadata.needs_positions or not self._file.reads_columns_apart:
             return None
         if not tested or not others:
             return None
@@ -136,7 +136,7 @@ class FileRows:
         rest = _Cursor(self._file.part_rows(part, others, is_alone))
         for first, rows in self._file.part_rows(part, tested, is_alone):
             with typed_errors(self._task.path):
-                matches = evaluate(self._task.residual, self._tested.read(rows, tested))
+                matches = self._matches(first, rows, tested)
             if not matches.true_count:
                 continue
             for start, found in rest.between(first, first + len(rows)):
@@ -145,6 +145,18 @@ class FileRows:
                     batch = self._converted(both.filter(matches.slice(start - first, len(found))))
                 if batch.num_rows:
                     yield batch
+
+    def _matches(self, first: int, rows: pa.StructArray, tested: Selection) -> pa.BooleanArray:
+        """Which of the rows from the position ``first`` on are live and match. The filter sees no deleted row."""
+        deleted = _deleted_of(self._positions, first, len(rows))
+        if deleted is None:
+            return evaluate(self._task.residual, self._tested.read(rows, tested))
+        found = np.ones(len(rows), bool)
+        found[deleted] = False
+        if len(deleted) < len(rows):
+            matches = evaluate(self._task.residual, self._tested.read(without_rows(rows, deleted), tested))
+            found[found] = matches.fill_null(False).to_numpy(zero_copy_only=False)
+        return pa.array(found)
 
     def _joined(
         self, left: pa.StructArray, tested: Selection, right: pa.StructArray, others: Selection
@@ -223,13 +235,18 @@ def _narrowed(fields: Iterable[Field], ids: set[int]) -> list[Field]:
     return found
 
 
+def _deleted_of(positions: BitMap64, first: int, count: int) -> np.ndarray | None:
+    """int64[n]: which of ``count`` rows from the position ``first`` on are deleted, ascending; None: none is."""
+    if not positions or not positions.range_cardinality(first, first + count):
+        return None
+    return (positions_within(positions, first, first + count) - np.uint64(first)).astype(np.int64)
+
+
 def _without(positions: BitMap64, batches: Iterable[tuple[int, pa.StructArray]]) -> Iterator[pa.StructArray]:
     """The rows of a file without those at ``positions``; each batch comes with the position of its first row."""
     for first, rows in batches:
-        deleted = positions.range_cardinality(first, first + len(rows)) if positions else 0
-        if deleted == len(rows):
-            continue
-        if deleted:
-            found = positions_within(positions, first, first + len(rows)) - np.uint64(first)
-            rows = without_rows(rows, found.astype(np.int64))
-        yield rows
+        deleted = _deleted_of(positions, first, len(rows))
+        if deleted is None:
+            yield rows
+        elif len(deleted) < len(rows):
+            yield without_rows(rows, deleted)
