@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from tableformats_delta import table as delta_table
 from tableformats_delta.log.next_commits import following, keep_own_checkpoint, upon_own_checkpoint
+from tableformats_delta.write import transaction as delta_transaction
 
 import tableformats as tf
 
@@ -33,6 +34,20 @@ def test_a_writer_does_not_list_the_log_again(table: tf.Table) -> None:
     with patch.object(delta_table, "list_log", side_effect=AssertionError("the log is listed")):
         commit = table.append(ROW)
     assert (commit.version, commit.attempts, table.count()) == (27, 1, 27)
+
+
+def test_a_writer_that_was_overtaken_notices_it_before_it_tries_and_takes_turns_from_then_on(table: tf.Table) -> None:
+    with patch.object(delta_transaction, "local_turn", wraps=delta_transaction.local_turn) as turn:
+        with table.transaction() as txn:
+            txn.append(ROW)
+            tf.open_table(table.location).append(ROW)
+        assert txn.commit is not None and (txn.commit.version, txn.commit.attempts) == (3, 1) and not turn.called
+        table.append(ROW)
+        assert turn.called
+    with pytest.raises(tf.CommitConflictError), table.transaction() as txn:
+        txn.delete("id = 1")
+        tf.open_table(table.location).delete("id = 1")
+    assert table.count() == 0
 
 
 def test_a_writer_goes_on_from_its_own_checkpoint(table: tf.Table) -> None:

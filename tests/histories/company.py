@@ -81,9 +81,12 @@ def kept(company: Company, seconds: float, steps: int = NUMBERS_EACH // 2, seed:
         found = check(history, ledger, levels)
         found += [f"the verifier says {what}" for what in list(place.open().verify())[:3]]
         last = ledger.entries[-1]
-        read = place.open().to_arrow()["id"].to_pylist()
-        if sorted(read) != sorted(dict(row)["id"] for row in last.rows.elements()):
-            found.append("the newest version has other rows than its files")
+        try:
+            read = place.open().to_arrow()["id"].to_pylist()
+            if sorted(read) != sorted(dict(row)["id"] for row in last.rows.elements()):
+                found.append("the newest version has other rows than its files")
+        except tf.CorruptMetadataError as error:  # what was written over is missed by what counted it
+            found.append(f"the newest version is not read: {error}")
     outcome = Outcome(versions=len(ledger.entries), violations=found)
     for op in history.operations:
         outcome.counts[company.writers[op.process - 1], op.outcome] += 1

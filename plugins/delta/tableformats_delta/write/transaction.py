@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ from tableformats.plugin import (
     PutOutcome,
     TableChange,
     check_exclusive_puts,
+    local_turn,
     put_exclusively,
 )
 
@@ -30,6 +32,7 @@ from ..evolution.properties import is_true
 from ..evolution.protocol_upgrade import supports
 from ..log.actions import sorted_actions
 from ..log.names import LOG_DIRECTORY
+from ..log.next_commits import local_commit
 from .actions import CommitContext, commit_actions, commit_lines, operation_of
 from .creation import created_definition
 from .definition import TableDefinition, altered_definition, definition_of
@@ -59,6 +62,7 @@ __all__ = ["DeltaTransaction"]
 _ROW_TRACKING = "delta.enableRowTracking"
 _DEFINITION = "how the table is written"
 _CHECKED = "the definition that was checked last"
+_SHARED = "others commit too"
 """Keys in a cache, which is that of one table."""
 
 
@@ -143,6 +147,22 @@ class DeltaTransaction(FormatTransaction):
             return None
         known = self.snapshot.inspect("transactions")
         return dict(zip(*(known.column(n).to_pylist() for n in ("appId", "version")), strict=True)).get(name)
+
+    @contextmanager
+    def turn(self, change: TableChange) -> Iterator[bool]:
+        """See :meth:`tableformats.plugin.FormatTransaction.turn`: whether a local log has the next version already.
+
+        Then what would lose is not written. Once a writer was overtaken, it takes turns with others of this machine.
+        """
+        if self.snapshot is None or not self._storage.is_local:
+            yield False
+            return
+        is_shared = self._cache.find(_SHARED) is not None
+        with local_turn(self._storage.join(LOG_DIRECTORY)) if is_shared else nullcontext():
+            is_overtaken = local_commit(self._storage, self.version + 1) is not None
+            if is_overtaken:
+                self._cache.keep(_SHARED, True, 64)
+            yield is_overtaken
 
     def try_commit(self, change: TableChange) -> PutOutcome:
         """See :meth:`tableformats.plugin.FormatTransaction.try_commit`."""

@@ -5,10 +5,17 @@ Source: Delta PROTOCOL.md, "Add File and Remove File", "Transaction Identifiers"
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
-from tableformats.plugin import CommitConflictError, CommittedChange, StoreError, to_numpy
+from tableformats.plugin import (
+    CommitConflictError,
+    CommittedChange,
+    FileBatch,
+    StoreError,
+    cached_property,
+    to_numpy,
+)
 from tableformats.plugin import compute as pc
 
 from ..log.actions import Actions, parse_actions
@@ -18,7 +25,7 @@ from ..log.names import LOG_DIRECTORY
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from tableformats.plugin import FileBatch, Storage
+    from tableformats.plugin import Storage
 
     from ..snapshot.delta_snapshot import DeltaSnapshot
 
@@ -51,12 +58,11 @@ def committed_since(older: DeltaSnapshot, newest: DeltaSnapshot, storage: Storag
 def _committed(
     version: int, actions: Actions, path: str, older: DeltaSnapshot, newest: DeltaSnapshot, storage: Storage
 ) -> CommittedChange:
-    adds = newest.added_files(actions.adds, path)
     removed = [row["path"] for row, _ in actions.removes]
     info = actions.commit_info or {}
     return CommittedChange(
         version,
-        _new_files(adds, removed),
+        _NewFiles(lambda: _new_files(newest.added_files(actions.adds, path), removed)),
         newest.specs,
         _resolved(removed, newest),
         # The same metadata may be written again; rebase compares the whole of it.
@@ -67,6 +73,23 @@ def _committed(
         is_blind_append=info.get("isBlindAppend") is True and not removed,
         data_change=any(row.get("dataChange", True) for row, _ in (*actions.adds, *actions.removes)),
     )
+
+
+class _NewFiles(Sequence[FileBatch]):
+    """The files that a winner added, made when they are asked for: a change that read nothing does not ask."""
+
+    def __init__(self, make: Callable[[], tuple[FileBatch, ...]]) -> None:
+        self._make = make
+
+    @cached_property
+    def _found(self) -> tuple[FileBatch, ...]:
+        return self._make()
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def __getitem__(self, number: Any) -> Any:
+        return self._found[number]
 
 
 def _new_files(batch: FileBatch | None, removed: list[str]) -> tuple[FileBatch, ...]:
