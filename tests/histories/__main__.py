@@ -9,6 +9,7 @@
     python -m tests.histories peers                                 # known bugs, staged for peers and for us
     python -m tests.histories elsewhere --histories 200             # judged by porcupine too; needs Go
     python -m tests.histories company --seconds 60                  # beside deltalake and PyIceberg, on one table
+    python -m tests.histories jars --seconds 120                    # beside delta-spark and Iceberg's runtime
 
 ``--write docs/measured/histories.md`` writes the figures there.
 """
@@ -20,14 +21,14 @@ import multiprocessing
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
 
 from ..support.marks import write_between
 from . import failing_catalog, failing_http
-from .company import COMPANIES, kept
+from .company import COMPANIES, OF_THE_JVM, Company, kept
 from .elsewhere import damaged, exported, history_of, verdicts
 from .failing import FaultFoundError, all_cases
 from .failing_catalog import SQL
@@ -136,24 +137,32 @@ def peers() -> tuple[str, list[str]]:
     return "\n".join(lines), wrong
 
 
-def company(seconds: float, only: str | None) -> tuple[str, list[str]]:
-    """The table of mixed companies, each of which writes for some seconds, and the violations."""
+def company(companies: Mapping[str, Company], seconds: float, only: str | None) -> tuple[str, list[str]]:
+    """The table of mixed companies, each of which writes for some seconds, and the violations.
+
+    Those of a company that is not safe are counted, and are none of ours.
+    """
     lines = [
-        "| writers of one table | store | committed or read | conflicts | other errors | versions |",
-        "|-|-|-|-|-|-|",
+        "| writers of one table | store | committed or read | conflicts | other errors | versions | violations |",
+        "|-|-|-|-|-|-|-|",
     ]
     wrong: list[str] = []
-    for name, members in COMPANIES.items():
+    notes: list[str] = []
+    for name, members in companies.items():
         if only is not None and only not in name:
             continue
         found = kept(members, seconds)
-        wrong += [f"{name}: {what}" for what in found.violations]
+        if not members.unsafe:
+            wrong += [f"{name}: {what}" for what in found.violations]
+        elif found.violations:
+            notes += ["", f"{name}: {members.unsafe}. The first violation: {found.violations[0]}."]
         writers = dict.fromkeys(members.writers)
         cells = [" / ".join(f"{found.counts[w, end]:,}" for w in writers) for end in ("ok", "fail", "unknown")]
         told = ", ".join(f"{members.writers.count(w)} x {w}" for w in writers)
-        lines.append(f"| {told} | {members.store} | {' | '.join(cells)} | {found.versions:,} |")
+        counted = f"{found.versions:,} | {len(found.violations):,}"
+        lines.append(f"| {told} | {members.store} | {' | '.join(cells)} | {counted} |")
         print(lines[-1], len(wrong), flush=True)
-    return "\n".join([f"{seconds:g} seconds each, {len(wrong)} violations.", "", *lines]), wrong
+    return "\n".join([f"{seconds:g} seconds each.", "", *lines, *notes]), wrong
 
 
 def elsewhere(histories: int, first: int) -> tuple[str, list[str]]:
@@ -217,7 +226,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "proxied": proxied,
         "killed": killed,
         "peers": peers,
-        "company": lambda: company(given.seconds, given.only),
+        "company": lambda: company(COMPANIES, given.seconds, given.only),
+        "jars": lambda: company(OF_THE_JVM, given.seconds, given.only),
         "elsewhere": lambda: elsewhere(given.histories, given.first),
     }
     parser = argparse.ArgumentParser(prog="python -m tests.histories", description=__doc__.partition("\n")[0])

@@ -18,15 +18,16 @@ import urllib.request
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import tableformats as tf
 
+from ..support.iceberg_rest import running_rest_catalog
 from ..support.s3_stub import S3Stub
 from .checker import check
-from .company_peers import ELSEWHERE, PEERS, TABLE, Place
+from .company_peers import ELSEWHERE, TABLE, Place, peers
 from .history import History, Recorder, merged
 from .ledger import Ledger, local_files
 from .ledger_delta import delta_ledger
@@ -34,7 +35,7 @@ from .ledger_iceberg import iceberg_ledger, metadata_order
 from .tables import SCHEMA, arrow_of
 from .workers import NUMBERS_EACH
 
-__all__ = ["COMPANIES", "Company", "Outcome", "bucket_client", "kept", "moto", "objects_below"]
+__all__ = ["COMPANIES", "OF_THE_JVM", "Company", "Outcome", "bucket_client", "kept", "moto", "objects_below"]
 
 LEVELS = {"delta": "write-serializable", "iceberg": "snapshot"}
 """What the writers promise, but for those with an isolation of their own."""
@@ -43,17 +44,22 @@ _PROPERTIES = {
     # The metadata files that were current are read from the last one.
     "iceberg": {"write.metadata.previous-versions-max": "100000", "commit.retry.num-retries": "20"},
 }
+_LONGEST_START_S = 150.0
 FIRST = [{"id": number, "p": number % 3, "k": number} for number in range(6)]
 Files = Callable[[], dict[str, bytes]]
 
 
 @dataclass(frozen=True)
 class Company:
-    """Writers of one table. ``store``: "disk" or "S3"."""
+    """Writers of one table. ``store``: "disk", "S3", or "REST", which is a disk with Iceberg's REST catalog.
+
+    ``unsafe``: why these must not write one table, where their documents say so.
+    """
 
     format: str
     store: str
     writers: tuple[str, ...]
+    unsafe: str = ""
 
 
 COMPANIES = {
@@ -62,6 +68,16 @@ COMPANIES = {
     "PyIceberg, disk": Company("iceberg", "disk", ("tableformats", "tableformats", "PyIceberg", "PyIceberg")),
     "PyIceberg, S3": Company("iceberg", "S3", ("tableformats", "tableformats", "PyIceberg", "PyIceberg")),
 }
+OF_THE_JVM = {
+    "Iceberg's runtime, REST": Company("iceberg", "REST", ("tableformats", "tableformats", "Iceberg's runtime")),
+    "delta-spark, disk": Company(
+        "delta",
+        "disk",
+        ("tableformats", "tableformats", "delta-spark"),
+        "delta-spark looks whether a version is there and then renames; its log store of disks is for one driver",
+    ),
+}
+"""With JARs, which the plain companies do without."""
 
 
 @dataclass
@@ -77,7 +93,7 @@ def kept(company: Company, seconds: float, steps: int = NUMBERS_EACH // 2, seed:
     """Let a company write for some seconds, or so many operations each, and judge what it did."""
     with tempfile.TemporaryDirectory() as folder, _table(company, Path(folder)) as (place, files):
         history, ledger = _written(company, place, Path(folder), seconds, steps, seed, files)
-        levels = {n: PEERS[name].isolation for n, name in enumerate(company.writers, 1) if PEERS[name].isolation}
+        levels = {n: peers()[name].isolation for n, name in enumerate(company.writers, 1) if peers()[name].isolation}
         found = check(history, ledger, levels)
         found += [f"the verifier says {what}" for what in list(place.open().verify())[:3]]
         last = ledger.entries[-1]
@@ -100,7 +116,7 @@ def _written(
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["tests.histories.company_peers", "tableformats_delta", "tableformats_iceberg"])
     logs = [folder / f"events-{number}" for number in range(len(company.writers))]
-    barrier = context.Barrier(len(logs))
+    barrier = context.Barrier(len(logs), timeout=_LONGEST_START_S)
     level = LEVELS[company.format]
     processes = [
         context.Process(target=_process, args=(n, name, place, level, seed, str(log), seconds, steps, barrier))
@@ -113,11 +129,24 @@ def _written(
         if process.exitcode:
             raise RuntimeError(f"a writer ended with {process.exitcode}")
     events = merged([[json.loads(line) for line in log.read_text().splitlines()] for log in logs])
-    ledger = _ledger(place, files())
-    made = {entry.maker: entry.version for entry in ledger.entries}
+    return _attributed(company, events, _ledger(place, files()))
+
+
+def _attributed(company: Company, events: list[Mapping[str, Any]], ledger: Ledger) -> tuple[History, Ledger]:
+    """The history with the versions that the commits tell of, and the ledger with the makers that the history tells."""
+    told = {event["made"]: event["op"] for event in events if type(event.get("made")) is int}
+    entries = [replace(one, maker=one.maker or told.get(one.version)) for one in ledger.entries]
+    made = {entry.maker: entry for entry in entries}
     kinds = {event["op"]: event["kind"] for event in events if event["type"] == "invoke"}
-    told = [{**event, "made": _made(event, kinds, made)} if "made" in event else event for event in events]
-    return History.of(company.format, level, 2, told), ledger
+    known = []
+    for event in events:
+        found = dict(event)
+        if "made" in event:
+            found["made"] = _made(event, kinds, {maker: entry.version for maker, entry in made.items()})
+        if event.get("read") == ELSEWHERE:
+            found["read"] = made[event["op"]].read if event["op"] in made else None
+        known.append(found)
+    return History.of(company.format, LEVELS[company.format], 2, known), replace(ledger, entries=entries)
 
 
 def _made(event: Mapping[str, Any], kinds: Mapping[str, str], made: Mapping[str | None, int]) -> Any:
@@ -136,7 +165,7 @@ def _process(
             out.write(json.dumps(event) + "\n")
             out.flush()
 
-        worker = PEERS[name](number, place, level, Recorder(tell=tell), seed)
+        worker = peers()[name](number, place, level, Recorder(tell=tell), seed)
         worker.warm_up()
         barrier.wait()
         worker.run(steps, time.monotonic() + seconds)
@@ -198,6 +227,11 @@ def _delta_place(store: str, folder: Path) -> Iterator[tuple[Place, Files]]:
 @contextmanager
 def _iceberg_place(store: str, folder: Path) -> Iterator[tuple[Place, Files]]:
     catalog = {"name": "c", "type": "sql", "uri": f"sqlite:///{folder}/catalog.db?timeout=30"}
+    if store == "REST":
+        with running_rest_catalog(folder / "w") as uri:
+            catalog = {"name": "c", "type": "rest", "uri": uri}
+            yield Place("iceberg", TABLE, catalog=catalog), lambda: local_files(folder / "w" / "n" / "t")
+        return
     if store == "disk":
         catalog["warehouse"] = f"file://{folder}/w"
         yield Place("iceberg", TABLE, catalog=catalog), lambda: local_files(folder / "w" / "n" / "t")

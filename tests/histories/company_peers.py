@@ -19,7 +19,7 @@ from .model import sql_of
 from .tables import Op, arrow_of, plain_rows
 from .workers import Worker
 
-__all__ = ["ELSEWHERE", "KINDS", "PEERS", "Place"]
+__all__ = ["ELSEWHERE", "KINDS", "PEERS", "Peer", "Place", "peers"]
 
 KINDS = ("append", "append", "append", "delete", "overwrite", "read")
 """What all writers do; of overwrites those of all rows and those of a condition."""
@@ -191,6 +191,13 @@ class Careless(Peer):
         time.sleep(0.02)
         temporary.rename(commit)
         return {"read": version - 1, "made": version}
+
+
+def peers() -> Mapping[str, type[Ours]]:
+    """The writers by their names."""
+    from .company_jvm import DeltaSpark, IcebergSpark
+
+    return {**PEERS, "delta-spark": DeltaSpark, "Iceberg's runtime": IcebergSpark}
 
 
 PEERS: Mapping[str, type[Ours]] = {

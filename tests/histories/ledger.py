@@ -38,12 +38,15 @@ class Entry:
     rows : Rows
     applications : mapping of str to int
         Of each application the transaction that the table has.
+    read : int or None
+        The version that its maker says to have read.
     """
 
     version: int
     maker: str | None
     rows: Rows
     applications: Mapping[str, int] = field(default_factory=dict)
+    read: int | None = None
 
 
 @dataclass

@@ -84,7 +84,9 @@ class _Reader:
             self._ledger.referenced.add(unquote(value["path"]))
         self._live_at[version] = set(self._live)
         self._bytes_at[version] = sum(value["size"] for value in self._live.values())
-        self._ledger.entries.append(Entry(version, maker, self._rows(version), dict(self._applications)))
+        self._ledger.entries.append(
+            Entry(version, maker, self._rows(version), dict(self._applications), info.get("readVersion"))
+        )
 
     def _check_files(self, version: int, adds: list[dict[str, Any]], removes: list[dict[str, Any]]) -> None:
         """ValidDeltaLog: no version adds and removes one file, none adds what is live or removes what is not."""

@@ -70,7 +70,9 @@ def running_rest_catalog(warehouse: Path) -> Iterator[str]:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]
-    environment = {**os.environ, "CATALOG_REST_PORT": str(port), "CATALOG_WAREHOUSE": str(warehouse)}
+    # Its database is one in memory by default: a second connection would get an empty one.
+    told = {"REST_PORT": port, "WAREHOUSE": warehouse, "URI": f"jdbc:sqlite:{warehouse}.db", "CLIENTS": 1}
+    environment = {**os.environ, **{f"CATALOG_{name}": str(value) for name, value in told.items()}}
     command = ["java", "-Xmx192m", "-cp", class_path, "org.apache.iceberg.rest.RESTCatalogServer"]
     server = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
