@@ -202,14 +202,17 @@ def test_a_large_file_is_read_by_ranges(stub: S3Stub) -> None:
     st.lists(st.tuples(st.integers(-5, 220), st.integers(-5, 90)), max_size=8),
     st.lists(st.tuples(st.integers(0, 199), st.integers(0, 200)), max_size=6),
     st.integers(0, 60),
+    st.booleans(),
 )
 def test_ranges_that_are_read_ahead_give_the_same_bytes(
-    ranges: list[tuple[int, int]], reads: list[tuple[int, int]], tail: int
+    ranges: list[tuple[int, int]], reads: list[tuple[int, int]], tail: int, is_given_up: bool
 ) -> None:
     data = bytes(range(200))
     with mock.patch.multiple("tableformats.io.stores.remote_file", HOLE_BYTES=4, PIECE_BYTES=16, BLOCK_BYTES=8):
         end = Tail(memoryview(data)[len(data) - tail :], len(data))
         with RemoteFile(OneObject(data), "s3://b/x", end, lambda size: None).with_ranges(ranges) as file:
+            if is_given_up:  # then each piece is asked for when it is needed
+                file._ahead.close()
             for offset, length in reads:
                 file.seek(offset)
                 assert file.read(length) == data[offset : offset + length]

@@ -20,7 +20,7 @@ import json
 import random
 import subprocess
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,7 +67,7 @@ Calls = dict[str, tuple[float, Sequence[Sequence[str]]]]
 
 @dataclass(frozen=True)
 class Change:
-    """``before`` at these offsets of a file becomes ``after``."""
+    """``before`` at these offsets of a file becomes ``after``, for the ``number``-th time in the function."""
 
     file: str
     function: str
@@ -75,11 +75,13 @@ class Change:
     end: int
     before: str
     after: str
+    number: int
 
     @property
     def name(self) -> str:
         """What a person reads, and :data:`EQUIVALENT` has: it does not change with the lines above."""
-        return f"{self.file}:{self.function}: {' '.join(self.before.split())} -> {' '.join(self.after.split())}"
+        again = f" (number {self.number})" if self.number > 1 else ""
+        return f"{self.file}:{self.function}: {' '.join(self.before.split())} -> {' '.join(self.after.split())}{again}"
 
 
 def changes_of(file: str, text: str) -> Iterator[Change]:
@@ -88,6 +90,7 @@ def changes_of(file: str, text: str) -> Iterator[Change]:
     for line in text.splitlines(keepends=True):
         starts.append(starts[-1] + len(line.encode()))
     data = text.encode()
+    found: Counter[tuple[str, str, str]] = Counter()
 
     def place(node: ast.AST) -> tuple[int, int]:
         return (
@@ -106,7 +109,9 @@ def changes_of(file: str, text: str) -> Iterator[Change]:
             if within:
                 for after in replacements(child):
                     start, end = place(child)
-                    yield Change(file, ".".join(inner), start, end, data[start:end].decode(), after)
+                    name, before = ".".join(inner), data[start:end].decode()
+                    found[name, before, after] += 1
+                    yield Change(file, name, start, end, before, after, found[name, before, after])
             yield from walk(child, inner, within)
 
     yield from walk(ast.parse(text), (), False)

@@ -2,5 +2,19 @@
 
 from __future__ import annotations
 
-EQUIVALENT: dict[str, str] = {}
+EQUIVALENT: dict[str, str] = {
+    "plugins/iceberg/tableformats_iceberg/write/commit/manifest_merging.py:_packed_from_the_end: 0 -> 1": (
+        "the first manifest begins a group, which sets the size again"
+    ),
+    "tableformats/planning/attribution/verdicts.py:_OneFile.add: 1 -> 2": (
+        "of two rows that are judged the verdict of the first is taken"
+    ),
+    "tableformats/expressions/functions/temporal/datetimes.py:_zone_shift.instant_of: 366 -> 367": (
+        "the year that is printed stays between 1 and 9999, and what is taken off is added again"
+    ),
+    "tableformats/pruning/column_pairs.py:unknown_range: ones * np.uint8(NAN_UNCOUNTED * is_floating(column.type))"
+    " -> (ones + np.uint8(NAN_UNCOUNTED * is_floating(column.type)))": (
+        "a file is kept where no bounds are known, whatever is said of NaN"
+    ),
+}
 """{name of a change: why every answer, error and limit is the same}."""

@@ -7,6 +7,7 @@ import decimal
 import json
 from pathlib import Path
 
+import fastavro
 import polars
 import pyarrow as pa
 import pytest
@@ -69,6 +70,9 @@ def test_snapshots(tmp_path: Path, version: int) -> None:
         snapshots = metadata_of(folder)["snapshots"]
         assert [(s["first-row-id"], s["added-rows"]) for s in snapshots] == [(0, 3), (3, 2)]
         assert metadata_of(folder)["next-row-id"] == 5
+        for snapshot in snapshots:
+            with open(snapshot["manifest-list"].removeprefix("file://"), "rb") as file:
+                assert fastavro.reader(file).metadata["first-row-id"] == str(snapshot["first-row-id"])
         lineage = tf.open_table(str(folder)).scan(columns=["id", "_row_id", "_last_updated_sequence_number"]).to_arrow()
         assert sorted(lineage["_row_id"].to_pylist()) == [0, 1, 2, 3, 4]
         assert sorted(lineage["_last_updated_sequence_number"].to_pylist()) == [1, 1, 1, 2, 2]
