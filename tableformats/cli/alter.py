@@ -10,7 +10,7 @@ import click
 from ..inspect.text import location_text, printable
 from .options import opened_table, output_options, pairs, table_options
 from .output import echo, print_json
-from .progress import stop_waiting
+from .progress import confirm
 
 if TYPE_CHECKING:
     from ..plugin.writing.transaction import Commit
@@ -78,8 +78,7 @@ def alter(as_json: bool, first: bool, after: str | None, dry_run: bool, yes: boo
     table = opened_table(chosen)
     if verb == _DESTROYS and not (yes or dry_run or as_json):
         listed = printable(", ".join(found))
-        stop_waiting()
-        click.confirm(f"Drop {listed} from {location_text(table.location)}?", abort=True, err=True)
+        confirm(f"Drop {listed} from {location_text(table.location)}?")
     commit = _VERBS[verb](table.alter(dry_run=dry_run), found, place)
     if as_json:
         told = {"version": commit.version, "operation": commit.operation, "attempts": commit.attempts}

@@ -15,7 +15,7 @@ from ..inspect.text import count_text
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-__all__ = ["ProgressBar", "stop_waiting", "waiting"]
+__all__ = ["ProgressBar", "confirm", "stop_waiting", "tell_done", "waiting"]
 
 _PATIENCE = 1.0
 """Seconds after which somebody wants to know."""
@@ -27,9 +27,13 @@ class _Waiting:
     def __init__(self) -> None:
         self._is_over = Event()
         self._thread: Thread | None = None
+        self._what = ""
+        self.done = ""
+        """How much is done, in words, where that is known."""
 
     def start(self, what: str) -> None:
         """Begin, where standard error is a terminal."""
+        self._what, self.done = what, ""
         if not sys.stderr.isatty():
             return
         self._is_over.clear()
@@ -43,12 +47,17 @@ class _Waiting:
             self._thread.join()
             self._thread = None
 
+    def again(self) -> None:
+        """Begin again with the same words, after something else was written."""
+        self.start(self._what)
+
     def _show(self, what: str) -> None:
         since = time.monotonic()
         if self._is_over.wait(_PATIENCE):
             return
         while True:
-            sys.stderr.write(f"\r\x1b[2K{what}: {time.monotonic() - since:.0f} s")
+            done = f", {self.done}" if self.done else ""
+            sys.stderr.write(f"\r\x1b[2K{what}: {time.monotonic() - since:.0f} s{done}")
             sys.stderr.flush()
             if self._is_over.wait(_PATIENCE / 2):
                 break
@@ -73,6 +82,21 @@ def waiting(what: str, is_shown: bool = True) -> Iterator[None]:
 def stop_waiting() -> None:
     """Remove what :func:`waiting` shows, as something else is written."""
     _WAITING.stop()
+
+
+def tell_done(what: str) -> None:
+    """Add to what :func:`waiting` shows how much is done: ``"1,200 rows"``."""
+    _WAITING.done = what
+
+
+def confirm(question: str) -> None:
+    """Ask, and go on showing that the command works. Raises click.Abort for a no."""
+    import click
+
+    stop_waiting()
+    click.confirm(question, abort=True, err=True)
+    if _WAITING._what:
+        _WAITING.again()
 
 
 class ProgressBar:

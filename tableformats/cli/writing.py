@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,7 +10,7 @@ import click
 from ..inspect.text import bytes_text, count_text, location_text, printable
 from .options import opened_table, output_options, pairs, table_options
 from .output import echo, print_json
-from .progress import stop_waiting
+from .progress import confirm, tell_done
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatchReader, Schema
@@ -73,8 +73,7 @@ def create(
     else:
         if chosen["if_exists"] == "replace" and not (yes or as_json):
             question = f"Remove all rows and the definition of {location_text(location)}, if a table is there?"
-            stop_waiting()
-            click.confirm(question, abort=True, err=True)
+            confirm(question)
         table = create_table(location, schema, **named)
         version = _version(table)
         text = f"{location_text(table.location)} has version {version}"
@@ -132,8 +131,7 @@ def overwrite(
     if not (yes or as_json):
         what = "the rows of the partitions of these files" if dynamic else "all rows"
         listed = what if where is None else f"the rows with {printable(where)}"
-        stop_waiting()
-        click.confirm(f"Replace {listed} of {location_text(table.location)}?", abort=True, err=True)
+        confirm(f"Replace {listed} of {location_text(table.location)}?")
     _tell(table.overwrite(rows, condition, sort_by=sort_by), table, as_json)
 
 
@@ -192,11 +190,25 @@ def _rows(files: Sequence[str]) -> RecordBatchReader:
         listed = ", ".join(sorted(kinds))
         raise click.UsageError(f"The files are of several kinds: {listed}", click.get_current_context())
     try:
-        return ds.dataset(list(files), format=kinds.pop()).scanner().to_reader()
+        return _counted(ds.dataset(list(files), format=kinds.pop()).scanner().to_reader())
     except FileNotFoundError as error:
         raise click.ClickException(f"There is no file {error}") from error
     except (OSError, pa.ArrowInvalid) as error:
         raise click.ClickException(f"The files cannot be read: {error}") from error
+
+
+def _counted(reader: RecordBatchReader) -> RecordBatchReader:
+    """The same rows; whoever waits is told how many were read."""
+    import pyarrow as pa
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        rows = 0
+        for batch in reader:
+            rows += batch.num_rows
+            tell_done(f"{count_text(rows)} rows read")
+            yield batch
+
+    return pa.RecordBatchReader.from_batches(reader.schema, batches())
 
 
 def _file_schema(file: str) -> Schema:

@@ -1,7 +1,7 @@
 """Writes Delta tables with features that other Python readers lack, and has Delta for Spark read and extend them.
 
     python -m tests.golden.read_jvm FOLDER            # tables of this module, which Delta for Spark extends, too
-    python -m tests.golden.read_jvm FOLDER --tests    # all tables that the tests of tests/write leave there
+    python -m tests.golden.read_jvm FOLDER --tests    # all tables that the tests of TESTED, or named ones, leave there
 
 Each table is written by this library. Then Delta for Spark reads all rows, appends one, and reads again; and so does
 this library. Of the tables of tests, Spark also counts rows and finds the least and the greatest values of columns,
@@ -17,7 +17,7 @@ import datetime as dt
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -225,9 +225,9 @@ def extend_own_tables(folder: Path) -> list[str]:
     return wrong
 
 
-def read_tables_of_tests(folder: Path) -> list[str]:
-    """Run the tests that write Delta tables, have Spark read each table that they left, and say what differs."""
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--basetemp={folder}", *TESTED]
+def read_tables_of_tests(folder: Path, tests: Sequence[str] = TESTED) -> list[str]:
+    """Run tests that write Delta tables, have Spark read each table that they left, and say what differs."""
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--basetemp={folder}", *tests]
     if subprocess.run(command, check=False).returncode:
         return ["tests failed"]
     spark, wrong, counts = delta_session(), [], Counter()
@@ -278,12 +278,12 @@ def _difference(spark: Any, path: Path, expected: pa.Table) -> str | None:
     return None
 
 
-def main(folder: Path, of_tests: bool) -> None:
-    wrong = read_tables_of_tests(folder) if of_tests else extend_own_tables(folder)
+def main(folder: Path, option: str = "", *tests: str) -> None:
+    wrong = read_tables_of_tests(folder, tests or TESTED) if option == "--tests" else extend_own_tables(folder)
     if wrong:
         sys.exit("\n".join(wrong))
     print("all tables have the same rows")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]).resolve(), "--tests" in sys.argv)
+    main(Path(sys.argv[1]).resolve(), *sys.argv[2:])
