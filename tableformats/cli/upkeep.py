@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from ..inspect.text import bytes_text, count_text, printable
+from ..inspect.text import bytes_text, count_text, counted, printable
 from .commands import CHECK_FAILED, table_identity
 from .options import as_number, form_options, limit_option, names, opened_table, output_options, table_options
 from .output import echo, print_json, print_table, show
@@ -27,7 +27,7 @@ def checkpoint(as_json: bool, version: str | None, **chosen: Any) -> None:
         print_json("checkpoint", {name: getattr(made, name) for name in names})
         return
     what = "wrote the checkpoint" if made.is_new else "there was a checkpoint"
-    files = "" if made.files is None else f", {count_text(made.files)} files"
+    files = "" if made.files is None else f", {counted(made.files, 'file')}"
     echo(printable(f"Version {made.version}: {what}, {bytes_text(made.size_bytes)}{files}: {made.path}"))
 
 

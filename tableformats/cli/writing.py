@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..inspect.text import bytes_text, count_text, location_text, printable
+from ..inspect.text import bytes_text, count_text, counted, location_text, printable
 from .options import opened_table, output_options, pairs, table_options
 from .output import echo, print_json
 from .progress import confirm, tell_done
@@ -150,9 +150,9 @@ def _tell(commit: Commit, table: Table, as_json: bool) -> None:
         return
     found = commit.metrics
     rows, files, size = (found.get(f"added_{name}", 0) for name in ("rows", "files", "bytes"))
-    parts = [f"{count_text(rows)} rows in {count_text(files)} files, {bytes_text(size)}"]
+    parts = [f"{counted(rows, 'row')} in {counted(files, 'file')}, {bytes_text(size)}"]
     if found.get("removed_files"):
-        parts.append(f"{count_text(found['removed_files'])} files removed")
+        parts.append(f"{counted(found['removed_files'], 'file')} removed")
     echo(f"{printable(commit.operation)} is version {commit.version}: {'; '.join(parts)}")
 
 
@@ -162,8 +162,8 @@ def _tell_check(rows: int, table: Table, as_json: bool, files: int | None = None
         found = {"version": version, "rows": rows, "files_with_replaced_rows": files, "dry_run": True}
         print_json("dry-run", {"location": table.location, **found})
         return
-    replaced = "" if files is None else f" Rows of up to {count_text(files)} files would be replaced."
-    echo(f"{count_text(rows)} rows can be written; nothing was (the table has version {version}).{replaced}")
+    replaced = "" if files is None else f" Rows of up to {counted(files, 'file')} would be replaced."
+    echo(f"{counted(rows, 'row')} can be written; nothing was (the table has version {version}).{replaced}")
 
 
 def _version(table: Table) -> int:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..dataclass import dataclass
 from ..display import facts, page
 from .files import partitions_of, plan_of
-from .text import bytes_text, count_text, location_text, time_text
+from .text import bytes_text, count_text, counted, location_text, time_text
 
 if TYPE_CHECKING:
     from ..planning.handle import SnapshotHandle
@@ -66,7 +66,7 @@ class TableDetail:
     metadata_bytes: int
 
     def __repr__(self) -> str:
-        size = f"{count_text(self.files)} files, {bytes_text(self.size_bytes)}, {count_text(self.rows)} rows"
+        size = f"{counted(self.files, 'file')}, {bytes_text(self.size_bytes)}, {counted(self.rows, 'row')}"
         return f"TableDetail({self.format}, version {self.version}: {size})"
 
     def _repr_html_(self) -> str:
@@ -122,7 +122,7 @@ def detail_rows(found: TableDetail) -> list[tuple[str, str]]:
         ("Bytes", bytes_text(found.size_bytes) + per_file),
         ("Rows stored", count_text(found.rows)),
         ("  deleted", count_text(found.deleted_rows)),
-        ("Metadata read", f"{count_text(found.metadata_files)} files, {bytes_text(found.metadata_bytes)}"),
+        ("Metadata read", f"{counted(found.metadata_files, 'file')}, {bytes_text(found.metadata_bytes)}"),
         ("Columns", str(found.columns)),
     ]
     return rows if found.partition_columns else [row for row in rows if row[0] != "Partitions"]

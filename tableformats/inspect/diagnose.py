@@ -18,7 +18,7 @@ from .clustering import clustering_of
 from .detail import partition_columns
 from .file_ranges import columns_of_filter, ranged_files
 from .health import SMALL_BYTES, compacted_count, is_small
-from .text import bytes_text, count_text, percent_text
+from .text import bytes_text, count_text, counted, percent_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -156,7 +156,7 @@ def _partitioning(plan: FilePlan) -> Iterator[Advice]:
             continue
         values = _distinct_partitions(plan.survivors, f.id)
         if values > 1:
-            evidence = f"{_count(len(plan), 'planned file')} are in {count_text(values)} partitions of {text}"
+            evidence = f"{counted(len(plan), 'planned file')} are in {count_text(values)} partitions of {text}"
             advice = f"add a condition on {text} to the filter, if you know which values the rows have"
             yield Advice("partitioning", evidence, advice, len(plan))
 
@@ -175,7 +175,7 @@ def _files(plan: FilePlan) -> Iterator[Advice]:
     after = compacted_count(files)
     if small and after < n * (1 - _SHARE):
         evidence = f"{_of_files(small, n)} that are planned have less than {bytes_text(SMALL_BYTES)}"
-        yield Advice("small files", evidence, f"compact: {_count(after, 'file')} would do", small)
+        yield Advice("small files", evidence, f"compact: {counted(after, 'file')} would do", small)
     deletes = plan.report.files_with_deletes
     if deletes and deletes >= _SHARE * n:
         evidence = f"{_of_files(deletes, n)} that are planned have deletes, which every reader merges"
@@ -192,8 +192,4 @@ def _partition_sources(plan: FilePlan) -> list[str]:
 
 
 def _of_files(part: int, whole: int) -> str:
-    return f"{count_text(part)} of {_count(whole, 'file')} ({percent_text(part, whole)})"
-
-
-def _count(n: int, noun: str) -> str:
-    return f"{count_text(n)} {noun}" if n == 1 else f"{count_text(n)} {noun}s"
+    return f"{count_text(part)} of {counted(whole, 'file')} ({percent_text(part, whole)})"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ..dataclass import dataclass
 from ..display import bars, grid, page
 from .files import files_of
-from .text import count_text
+from .text import count_text, counted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -67,7 +67,7 @@ class SnapshotDiff:
     metadata: list[Difference]
 
     def __repr__(self) -> str:
-        files = f"{self.added.num_rows} files added, {self.removed.num_rows} removed"
+        files = f"{counted(self.added.num_rows, 'file')} added, {self.removed.num_rows} removed"
         more = f"{self.deletes_changed.num_rows} with other deletes, {len(self.metadata)} differences of metadata"
         return f"SnapshotDiff(version {self.first.version} to {self.last.version}: {files}, {more})"
 

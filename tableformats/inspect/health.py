@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ..dataclass import dataclass
 from ..display import ShownList, grid, page
 from .files import partitions_of, plan_of
-from .text import bytes_text, count_text, percent_text
+from .text import bytes_text, count_text, counted, percent_text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -181,7 +181,7 @@ class _Examination:
 
     def _metadata(self) -> Iterator[Finding]:
         report = self._report
-        read = f"{count_text(report.metadata_files_read)} files, {bytes_text(report.metadata_bytes_read)}"
+        read = f"{counted(report.metadata_files_read, 'file')}, {bytes_text(report.metadata_bytes_read)}"
         yield Finding("metadata read", read)
         commits, manifests = report.log_files_read, report.manifests_total
         if commits:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ..display import facts, grid, page
-from .text import bytes_text, count_text, location_text, time_text
+from .text import bytes_text, count_text, counted, location_text, time_text
 
 if TYPE_CHECKING:
     from ..planning.handle import SnapshotHandle
@@ -87,9 +87,5 @@ def _read(report: ScanReport) -> Iterator[tuple[str, str]]:
     yield "filter", "none" if report.filter is None else report.filter
     total = "an unknown total" if report.bytes_total is None else bytes_text(report.bytes_total)
     yield "data", f"{bytes_text(report.bytes_planned)} of {total}"
-    yield "metadata", f"{_files(report.metadata_files_read)}, {bytes_text(report.metadata_bytes_read)}"
+    yield "metadata", f"{counted(report.metadata_files_read, 'file')}, {bytes_text(report.metadata_bytes_read)}"
     yield "time", f"{report.seconds.get('total', 0.0) * 1000:.1f} ms"
-
-
-def _files(count: int) -> str:
-    return f"{count_text(count)} file" if count == 1 else f"{count_text(count)} files"

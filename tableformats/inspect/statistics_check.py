@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..dataclass import dataclass
 from ..display import grid, page
-from .text import count_text
+from .text import count_text, counted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -90,7 +90,7 @@ class StatisticsCheck(list[WrongStatistics]):
         parts = [f"{count_text(self.by_footer)} compared with their footers", f"{count_text(self.by_rows)} with rows"]
         if self.unreadable:
             parts.append(f"{count_text(self.unreadable)} unreadable")
-        return f"{count_text(self.files)} files: {', '.join(parts)}"
+        return f"{counted(self.files, 'file')}: {', '.join(parts)}"
 
     def __repr__(self) -> str:
         rules = ", ".join(f"{rule}: {n}" for rule, n in Counter(one.rule for one in self).most_common())

@@ -13,7 +13,16 @@ from typing import Any
 from ..display import printable
 from ..io.redaction import masked
 
-__all__ = ["bytes_text", "changed_rows_text", "count_text", "percent_text", "printable", "time_text", "location_text"]
+__all__ = [
+    "bytes_text",
+    "changed_rows_text",
+    "count_text",
+    "counted",
+    "location_text",
+    "percent_text",
+    "printable",
+    "time_text",
+]
 
 _UNITS = ("B", "kB", "MB", "GB", "TB", "PB")
 
@@ -26,6 +35,11 @@ def location_text(location: str) -> str:
 def count_text(count: int | None) -> str:
     """``1,827``; ``unknown`` for None."""
     return "unknown" if count is None else f"{count:,}"
+
+
+def counted(count: int | None, noun: str, plural: str | None = None) -> str:
+    """``1 file``, ``1,827 files``."""
+    return f"{count_text(count)} {noun if count == 1 else plural or f'{noun}s'}"
 
 
 def bytes_text(size: int) -> str:

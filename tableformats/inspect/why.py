@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..display import shortened
 from ..planning.attribution import Reason
-from .text import count_text, location_text, printable
+from .text import count_text, counted, location_text, printable
 
 if TYPE_CHECKING:
     from ..planning.attribution import Attribution, FileVerdict, PartCounts
@@ -48,7 +48,8 @@ def part_lines(attribution: Attribution) -> Iterator[str]:
         yield f"  {printable(part.filter)}"
         yield from (f"{_INDENT}{line}" for line in _lines_of(part, attribution))
     if attribution.dropped_together:
-        yield f"  {_files(attribution.dropped_together)} dropped by several parts together, by none of them alone"
+        together = counted(attribution.dropped_together, "file")
+        yield f"  {together} dropped by several parts together, by none of them alone"
 
 
 def part_rows(attribution: Attribution) -> Iterator[tuple[str, str, str, str]]:
@@ -77,7 +78,7 @@ def _lines_of(part: PartCounts, attribution: Attribution) -> Iterator[str]:
         groups = f"{count_text(part.groups_dropped)} of {count_text(attribution.groups)} {attribution.group_name}"
         yield f"skips {groups}"
     alone = part.dropped_alone if len(attribution.parts) > 1 else 0
-    drops = f"drops {count_text(part.dropped)} of {_files(attribution.files)}"
+    drops = f"drops {count_text(part.dropped)} of {counted(attribution.files, 'file')}"
     yield drops + (f", {'all' if alone == part.dropped else count_text(alone)} of them alone" if alone else "")
     for count, why, advice in _kept(part):
         yield f"keeps {count_text(count)}: {why}"
@@ -116,7 +117,3 @@ def _range_text(known: KnownRange) -> str:
 
 def _value(value: Any) -> str:
     return "unknown" if value is None else printable(repr(value) if isinstance(value, (str, bytes)) else str(value))
-
-
-def _files(count: int) -> str:
-    return f"{count_text(count)} file" if count == 1 else f"{count_text(count)} files"

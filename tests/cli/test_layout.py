@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import io
 import os
 import pty
 import subprocess
@@ -10,11 +11,13 @@ import sys
 import time
 from pathlib import Path
 
+import click
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tableformats.cli import progress
 from tableformats.cli.layout import folded, table_lines, width_of
 from tableformats.cli.values import values_of
 from tests.cli.test_commands import DELTA, Shell, shell
@@ -190,3 +193,19 @@ def test_moments_are_those_of_arrow() -> None:
             assert values_of(column) == column.to_pylist()
     late = pa.chunked_array([pa.array([2**60], pa.timestamp("us", "UTC"))])
     assert values_of(late) == ["+38504-08-17T21:30:06.846976Z"]
+
+
+def test_progress_goes_on_behind_a_question(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    monkeypatch.setattr(progress, "_PATIENCE", 0.01)
+    monkeypatch.setattr(click, "confirm", lambda *_, **__: True)
+    with progress.waiting("append"):
+        progress.confirm("Replace?")
+        deadline = time.monotonic() + 10
+        while "append: 0 s" not in sys.stderr.getvalue() and time.monotonic() < deadline:  # type: ignore[attr-defined]
+            time.sleep(0.01)
+    assert "append: 0 s" in sys.stderr.getvalue()  # type: ignore[attr-defined]

@@ -108,7 +108,7 @@ def test_rows_go_only_when_asked(
     assert ids(table) == [1, 2] and "all rows" in asked[0] and "p = 'a'" in asked[1] and "partitions" in asked[2]
     capsys.readouterr()
     assert main(["overwrite", location, other, "-w", "p = 'a'", "--dry-run"]) == 0
-    assert "Rows of up to 1 files would be replaced" in capsys.readouterr().out and ids(table) == [1, 2]
+    assert "Rows of up to 1 file would be replaced" in capsys.readouterr().out and ids(table) == [1, 2]
     assert main(["overwrite", location, other, "-w", "p = 'b'", "--dry-run"]) == 1
     assert main(["overwrite", location, other, "-w", "p = 'a'", "--dynamic"]) == 2
     assert main(["overwrite", location, other, "--dynamic", "--yes"]) == 0

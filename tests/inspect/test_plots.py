@@ -96,7 +96,7 @@ def test_pictures_show_the_figures_and_escape_names(table: tf.Table) -> None:
     assert title.startswith("`a\\$x^2\\$\\x1b[2J\\u202e") and title.isprintable()
     assert table.plot.timeline() is not drawn[3], "a figure of its own"
     earlier = table.snapshot(1).plot
-    assert earlier.file_sizes().get_title() == "1 files, 1.5 kB"
+    assert earlier.file_sizes().get_title() == "1 file, 1.5 kB"
     pyplot.close("all")
 
 

@@ -249,7 +249,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     at = str(built.log.root)
     assert main(["verify-stats", at]) == 0
     assert capsys.readouterr().out.splitlines() == [
-        "Version 1, 1 files: 1 compared with their footers, 0 with rows",
+        "Version 1, 1 file: 1 compared with their footers, 0 with rows",
         "0 files have wrong statistics or cannot be read",
     ]
     built.file({"i": [1], "s": ["\x1b[2J"], "f": [1.0]}, {"i": 2, "s": "a"}, {"i": 2, "s": "b"})

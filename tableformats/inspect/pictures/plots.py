@@ -13,7 +13,7 @@ from ...display import shortened
 from ...runtime.optional import required
 from ..clustering import clustering, depth_text
 from ..files import plan_of
-from ..text import bytes_text, count_text
+from ..text import bytes_text, count_text, counted
 from .figures import size_bins, timeline
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class Plots:
         bins = size_bins(plan.survivors["size_bytes"])
         ax = _axes(ax)
         _columns(ax, list(map(str, bins)), [one.files for one in bins], [not one.is_small for one in bins])
-        size = f"{count_text(len(plan))} files, {bytes_text(plan.report.bytes_planned)}"
+        size = f"{counted(len(plan), 'file')}, {bytes_text(plan.report.bytes_planned)}"
         ax.set(title=size, xlabel="size of a file", ylabel="files")
         return ax
 

@@ -21,7 +21,7 @@ from ..file_ranges import bounded_columns, columns_of_filter, ranged_files
 from ..files import plan_of
 from ..health import SMALL_BYTES, health_of
 from ..html import COLUMN_NAMES, column_rows
-from ..text import bytes_text, count_text, location_text, percent_text, printable, time_text
+from ..text import bytes_text, count_text, counted, location_text, percent_text, printable, time_text
 from ..why import part_rows
 from .figures import commit_columns, deleted_shares, partition_sizes, size_bins, timeline
 
@@ -109,7 +109,7 @@ def _head(name: str, detail: TableDetail) -> str:
         ("partitions", count_text(detail.partitions), f"by {', '.join(detail.partition_columns)}")
         if detail.partition_columns
         else ("partitions", "none", ""),
-        ("of metadata", bytes_text(detail.metadata_bytes), _count(detail.metadata_files, "file")),
+        ("of metadata", bytes_text(detail.metadata_bytes), counted(detail.metadata_files, "file")),
     ]
     shown = "".join(
         f'<div class="tile"><b>{escaped(value)}</b>{escaped(label)}'
@@ -132,7 +132,8 @@ def _query(scan: ScanRequest) -> Iterator[str]:
     yield f"<p>Rows for which <code>{escaped(shortened(str(scan.filter), 500))}</code> is true.</p>"
     share = percent_text(report.files_planned, report.files_total)
     of_bytes = "" if report.bytes_total is None else f" of {bytes_text(report.bytes_total)}"
-    read = f"{count_text(report.files_planned)} of {_count(report.files_total, 'file')}{f' ({share})' if share else ''}"
+    read = f"{count_text(report.files_planned)} of {counted(report.files_total, 'file')}"
+    read += f" ({share})" if share else ""
     others = "The others cannot hold such a row:" if report.files_planned < report.files_total else ""
     yield _text(f"It reads {read}, {bytes_text(report.bytes_planned)}{of_bytes}. {others}")
     yield report.funnel_html()
@@ -152,7 +153,7 @@ def _health(found: Findings) -> Iterator[str]:
     yield _title("Health")
     failed = len(found.failed)
     if failed:
-        yield _text(f"{_count(failed, 'check')} {'gives' if failed == 1 else 'give'} advice.")
+        yield _text(f"{counted(failed, 'check')} {'gives' if failed == 1 else 'give'} advice.")
     else:
         yield _text("No check gives advice.")
     rows = sorted(found, key=lambda one: not one.advice)
@@ -166,7 +167,7 @@ def _sizes(files: FilePlan) -> Iterator[str]:
         yield _text("The table has no data files.")
         return
     small = sum(one.files for one in bins if one.is_small)
-    about = f"{count_text(small)} of {_count(len(files), 'file')} have less than {bytes_text(SMALL_BYTES)}"
+    about = f"{count_text(small)} of {counted(len(files), 'file')} have less than {bytes_text(SMALL_BYTES)}"
     yield _text(
         f"{about} (grey): compaction merges them." if small else f"No file has less than {bytes_text(SMALL_BYTES)}."
     )
@@ -174,7 +175,7 @@ def _sizes(files: FilePlan) -> Iterator[str]:
         (
             str(one),
             one.files,
-            f"{_count(one.files, 'file')}, {bytes_text(one.size_bytes)}" if one.files else "",
+            f"{counted(one.files, 'file')}, {bytes_text(one.size_bytes)}" if one.files else "",
             not one.is_small,
         )
         for one in bins
@@ -191,9 +192,9 @@ def _partitions(files: FilePlan) -> Iterator[str]:
         share = percent_text(sum(one.size_bytes for one in found), files.report.bytes_planned)
         yield _text(f"The {len(found)} largest of {count_text(count)} partitions, with {share} of the bytes.")
     else:
-        yield _text(f"{_count(count, 'partition')}, the largest first.")
+        yield _text(f"{counted(count, 'partition')}, the largest first.")
     rows = (
-        (shortened(one.label, 40), one.size_bytes, f"{bytes_text(one.size_bytes)}, {_count(one.files, 'file')}", True)
+        (shortened(one.label, 40), one.size_bytes, f"{bytes_text(one.size_bytes)}, {counted(one.files, 'file')}", True)
         for one in found
     )
     yield bars(rows, found[0].size_bytes)
@@ -216,18 +217,18 @@ def _clustering(scan: ScanRequest) -> Iterator[str]:
     yield bars(map(_clustering_row, shown), max(one.files for one in shown))
     left = len({column.id for column in [*named, *every]}) - len(chosen)
     if left:
-        yield _text(f"{_count(left, 'column')} more: tableformats clustering shows all.")
+        yield _text(f"{counted(left, 'column')} more: tableformats clustering shows all.")
 
 
 def _clustering_row(one: ColumnClustering) -> tuple[str, int, str, bool]:
     n = len(one.depths)
     unknown = f"; {count_text(one.files_without_bounds)} without bounds" if one.files_without_bounds else ""
     if not n:
-        every = f"no file has bounds, so {_count(one.files, 'file')} are read"
+        every = f"no file has bounds, so {counted(one.files, 'file')} are read"
         text = every if one.files_without_bounds else "NULL in all rows"
         return shortened(one.column, 40), one.files_without_bounds, text, False
     reads = one.average_depth + one.files_without_bounds
-    text = f"{one.average_depth:,.1f} of {_count(n, 'file')}, {count_text(one.max_depth)} at most{unknown}"
+    text = f"{one.average_depth:,.1f} of {counted(n, 'file')}, {count_text(one.max_depth)} at most{unknown}"
     return shortened(one.column, 40), round(reads), text, reads <= max(2.0, 0.1 * one.files)
 
 
@@ -236,11 +237,11 @@ def _deletes(files: FilePlan, detail: TableDetail) -> Iterator[str]:
     if not shares:
         return
     yield _title("Deleted rows")
-    deleted = "an unknown number of rows" if detail.deleted_rows is None else _count(detail.deleted_rows, "row")
-    about = f"{_count(detail.files_with_deletes, 'file')} of {count_text(detail.files)} have deletes"
-    yield _text(f"{about}, of {deleted}, in {_count(detail.delete_files, 'delete file')}. Every reader merges them.")
+    deleted = "an unknown number of rows" if detail.deleted_rows is None else counted(detail.deleted_rows, "row")
+    about = f"{counted(detail.files_with_deletes, 'file')} of {count_text(detail.files)} have deletes"
+    yield _text(f"{about}, of {deleted}, in {counted(detail.delete_files, 'delete file')}. Every reader merges them.")
     yield _heading("Files by the share of their rows that is deleted")
-    rows = ((label, n, _count(n, "file") if n else "", label != "no deletes") for label, n in shares)
+    rows = ((label, n, counted(n, "file") if n else "", label != "no deletes") for label, n in shares)
     yield bars(rows, max(n for _, n in shares))
 
 
@@ -254,7 +255,7 @@ def _commits(history: pa.Table) -> Iterator[str]:
         newest = "The newest " if history.num_rows >= MOST_VERSIONS else ""
         most = int(found.counts.sum(axis=0).max())
         yield _text(
-            f"{newest}{_count(found.commits, 'commit')} over time, at most {count_text(most)} in one step of "
+            f"{newest}{counted(found.commits, 'commit')} over time, at most {count_text(most)} in one step of "
             f"{_duration(int(found.edges[1] - found.edges[0]))}."
         )
         series = [(name, counts.tolist()) for name, counts in zip(found.operations, found.counts, strict=True)]
@@ -268,10 +269,10 @@ def _definition(scan: ScanRequest, detail: TableDetail) -> Iterator[str]:
     columns = [[shortened(text, 200) for text in row] for row in column_rows(scan.snapshot)]
     yield _title("Definition")
     yield facts(detail_rows(detail))
-    yield _folded(_count(len(columns), "column"), grid(COLUMN_NAMES, columns))
+    yield _folded(counted(len(columns), "column"), grid(COLUMN_NAMES, columns))
     if detail.properties:
         rows = [(name, shortened(value, 300)) for name, value in sorted(detail.properties.items())]
-        yield _folded(_count(len(rows), "property", "properties"), grid(["property", "value"], rows))
+        yield _folded(counted(len(rows), "property", "properties"), grid(["property", "value"], rows))
 
 
 def _duration(milliseconds: int) -> str:
@@ -285,10 +286,6 @@ def _duration(milliseconds: int) -> str:
 def _large(n: int | None) -> str:
     """``12,345``; ``9.05 billion``."""
     return count_text(n) if n is None or n < 10**9 else f"{n / 10**9:,.2f} billion"
-
-
-def _count(n: int, noun: str, plural: str | None = None) -> str:
-    return f"{count_text(n)} {noun}" if n == 1 else f"{count_text(n)} {plural or noun + 's'}"
 
 
 def _title(text: str) -> str:
