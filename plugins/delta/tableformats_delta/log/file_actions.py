@@ -10,7 +10,9 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from tableformats.plugin import CorruptMetadataError
+import numpy as np
+
+from tableformats.plugin import CorruptMetadataError, array_of, text_maps, to_arrow
 
 from ..deletes.descriptors import vector_type
 from .actions import RESTORE_HINT
@@ -99,12 +101,27 @@ def file_rows(
         if full:
             rows.append_rest(action, offset)
     try:
-        arrays = [pa.array(rows.columns[f.name], f.type) for f in schema]
+        arrays = [_array(rows.columns[f.name], f.type) for f in schema]
     except UnicodeEncodeError:
         raise CorruptMetadataError(
             f"a string of an {kind} action holds half a surrogate pair", path=path, field=kind, hint=RESTORE_HINT
         ) from None
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _array(values: list[Any], kind: pa.DataType) -> pa.Array:
+    """``pa.array(values, kind)`` for the types of the schema. That would import pandas, at each start of a process."""
+    import pyarrow as pa
+
+    if pa.types.is_map(kind):
+        return text_maps(values)
+    if not pa.types.is_list(kind):
+        return array_of(values, kind)
+    members = [member for value in values for member in value]
+    columns = [array_of([member[f.name] for member in members], f.type) for f in kind.value_type]
+    ends = np.cumsum([0, *map(len, values)], dtype=np.int32)
+    structs = pa.StructArray.from_arrays(columns, fields=list(kind.value_type))
+    return pa.ListArray.from_arrays(to_arrow(ends), structs, type=kind)
 
 
 class _RowBuilder:
