@@ -19,11 +19,12 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 import tableformats as tf
+from tableformats.expressions import tree as ex
 from tests.property.test_lab import canonical
 from tests.support import rowmodel
 from tests.support.lab import Version
 from tests.support.lab_iceberg import IcebergLab
-from tests.support.strategies import predicates_over
+from tests.support.strategies import predicates_over, type_of
 
 EXAMPLES = int(os.environ.get("TABLEFORMATS_EXAMPLES", 15))
 VERBS = ("append", "delete", "overwrite", "replace_matching")
@@ -109,8 +110,20 @@ class Writes:
         return self.lab.complete(self.lab.normal(row) for row in rows)
 
     def condition(self) -> Any:
+        hurt = [file for file in self.lab.files if file.dead and file.live()]
+        if hurt and self.draw(st.booleans()):
+            return self.neighbour(self.draw(st.sampled_from(hurt)))
         columns = {c.name: (c.kind, [r[c.id] for r in self.rows if r[c.id] is not None]) for c in self.last.columns}
         return self.draw(predicates_over(columns))
+
+    def neighbour(self, file: Any) -> ex.Expression:
+        """TRUE for a live row of a file that has deleted rows, and often for none of these."""
+        row = self.draw(st.sampled_from(self.lab.complete(file.live())))
+        known = [c for c in self.last.columns if row[c.id] is not None]
+        if not known:
+            return ex.TRUE
+        column = self.draw(st.sampled_from(known))
+        return ex.Comparison("=", ex.Reference((column.name,)), ex.Literal(row[column.id], type_of(column.kind)))
 
     def append(self) -> tf.Commit:
         rows = self.some_rows()
@@ -148,6 +161,8 @@ def test_our_verbs_on_tables_of_others(data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as folder:
         lab = IcebergLab(Path(folder) / "t", data.draw)
         lab.run()
+        if data.draw(st.booleans()):
+            lab.delete_equal()
         first = lab.root / "metadata" / "v1.metadata.json"
         first.write_text(json.dumps({**json.loads(first.read_text()), "properties": PROPERTIES}))
         writes = Writes(lab)
