@@ -108,6 +108,7 @@ def test_pictures_of_nothing(tmp_path: Path) -> None:
     drawn = [table.plan("id = 1").plot(), table.plot.file_sizes(), table.plot.clustering("id"), table.plot.timeline()]
     for ax in drawn:
         ax.figure.canvas.draw()
+    assert drawn[3].get_title() == "1 commit"
     with pytest.raises(tf.InvalidPredicateError, match="no column 'x'"):
         table.plot.clustering("x")
     pyplot.close("all")

@@ -318,3 +318,13 @@ def test_an_answer_that_is_lost_loses_no_rows(
     if error is CommitUnknownError:
         assert len(set(tmp_path.rglob("*.parquet")) - files) == 1, "a commit may still name it"
     assert sorted(place.open().scan().to_arrow()["id"].to_pylist()) == [1, 2, 3, 4]
+
+
+def test_columns_whose_names_differ_in_case_stay(tmp_path: Path) -> None:
+    tf.write_table(pa.table({"a": [1], "b": [2]}), tmp_path / "t", format="iceberg")
+    newest = max((tmp_path / "t" / "metadata").glob("*.metadata.json"))
+    newest.write_text(newest.read_text().replace('"name":"b"', '"name":"A"').replace('"name": "b"', '"name": "A"'))
+    tf.open_table(tmp_path / "t").alter.add_columns({"c": "int"})
+    assert [f.name for f in tf.open_table(tmp_path / "t").schema] == ["a", "A", "c"]
+    with pytest.raises(tf.TableFormatsError, match="case does not distinguish names"):
+        tf.open_table(tmp_path / "t").alter.add_columns({"C": "int"})
