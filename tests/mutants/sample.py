@@ -157,11 +157,12 @@ def tests_of(change: Change, calls: Calls) -> list[str]:
 
 
 def area_of(file: str, root: Path = ROOT) -> list[str]:
-    """The tests about a file of the product: folders, and files of damaged tables of a format."""
+    """The tests about a file of the product: folders, and files of damaged tables and attacks."""
     home, name = file.split("/")[:2]
     found = [_AREAS.get(name, name), "table"]
     if home == "plugins":
         found = [name, "write", f"fuzz/test_{name}_damage.py", "fuzz/test_write_damage.py"]
+    found.append("fuzz/test_attacks.py")
     return [f"tests/{one}" for one in dict.fromkeys(found) if (root / "tests" / one).exists()]
 
 

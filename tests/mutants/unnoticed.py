@@ -12,6 +12,7 @@ EQUIVALENT: dict[str, str] = {
     "tableformats/expressions/functions/temporal/datetimes.py:_zone_shift.instant_of: 366 -> 367": (
         "the year that is printed stays between 1 and 9999, and what is taken off is added again"
     ),
+    "tableformats/schema/transform_values.py:_hashes: 1 -> 2": "NumPy takes any negative length for the unknown one",
     "tableformats/pruning/column_pairs.py:unknown_range: ones * np.uint8(NAN_UNCOUNTED * is_floating(column.type))"
     " -> (ones + np.uint8(NAN_UNCOUNTED * is_floating(column.type)))": (
         "a file is kept where no bounds are known, whatever is said of NaN"
