@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
+import sys
+import time
 from pathlib import Path
+from typing import Any
 
 import click
 import pyarrow as pa
@@ -13,6 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import tableformats as tf
+from tableformats.cli import progress
 from tableformats.cli.app import main
 
 from ..write.test_append import files_below
@@ -117,3 +122,21 @@ def test_rows_go_only_when_asked(
     assert main(["overwrite", location, other, "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert (told["version"], told["metrics"]["removed_files"], ids(table)) == (3, 2, [7])
+
+
+def test_who_waits_is_told_how_many_rows_were_read_also_after_a_question(
+    table: tf.Table, files: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(progress, "_PATIENCE", 0.01)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setattr(click, "confirm", lambda text, **options: None)
+    write = tf.Table.overwrite
+
+    def slowly(*arguments: Any, **more: Any) -> Any:
+        commit = write(*arguments, **more)
+        time.sleep(0.1)
+        return commit
+
+    monkeypatch.setattr(tf.Table, "overwrite", slowly)
+    assert main(["overwrite", table.location, str(files / "other.parquet")]) == 0
+    assert re.search(r"overwrite: \d+ s, [1-9]\d* rows read", capsys.readouterr().err)
