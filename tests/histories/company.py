@@ -32,6 +32,7 @@ from .history import History, Recorder, merged
 from .ledger import Ledger, local_files
 from .ledger_delta import delta_ledger
 from .ledger_iceberg import iceberg_ledger, metadata_order
+from .orphans import wrong_orphans
 from .tables import SCHEMA, arrow_of
 from .workers import NUMBERS_EACH
 
@@ -96,6 +97,7 @@ def kept(company: Company, seconds: float, steps: int = NUMBERS_EACH // 2, seed:
         levels = {n: peers()[name].isolation for n, name in enumerate(company.writers, 1) if peers()[name].isolation}
         found = check(history, ledger, levels)
         found += [f"the verifier says {what}" for what in list(place.open().verify())[:3]]
+        found += wrong_orphans(place.open(), files(), ledger)[:3]
         last = ledger.entries[-1]
         try:
             read = place.open().to_arrow()["id"].to_pylist()

@@ -17,7 +17,7 @@ AFTER_ALL_MS = 4_000_000_000_000
 def orphans_of(table: tf.Table) -> set[str]:
     """All files that nothing names, relative to the table."""
     paths = table.orphan_files(AFTER_ALL_MS)["path"].to_pylist()
-    return {path[len(table.location.rstrip("/")) + 1 :] for path in paths}
+    return {path[len(table._opened.directory.rstrip("/")) + 1 :] for path in paths}
 
 
 def wrong_orphans(table: tf.Table, files: Iterable[str], ledger: Ledger) -> list[str]:
