@@ -204,7 +204,7 @@ class ChangesSnapshot(FormatSnapshot):
         except StoreError:
             raise
         except (OSError, pa.ArrowException) as error:
-            if is_fault_of_machine(error):
+            if is_fault_of_machine(error) and not isinstance(error, FileNotFoundError):
                 raise
             raise CorruptMetadataError(
                 f"the rows of a data file cannot be counted: {error}",
