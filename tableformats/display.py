@@ -8,7 +8,6 @@ elsewhere.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from html import escape
 from typing import TypeVar
 
 __all__ = ["ShownList", "bars", "escaped", "facts", "grid", "page", "printable", "shortened", "steps"]
@@ -144,4 +143,6 @@ def _cell(text: str) -> str:
 
 def escaped(text: str) -> str:
     """``text``, :func:`printable`, for HTML."""
+    from html import escape  # it imports the names of all entities
+
     return escape(printable(text))
