@@ -71,11 +71,11 @@ def test_real_manifests(version: int = 3) -> None:
     """Each live entry keeps each member, and is EXISTING, with explicit sequence numbers."""
     seen = 0
     schemas: set[bytes] = set()
-    for path in FILES:
+    for path in sorted(FILES, key=lambda path: path.stat().st_size):
         data = path.read_bytes()
         try:
             if (text := read_header(data, "").schema) in schemas:
-                continue  # one file of each schema
+                continue  # the smallest file of each schema
             schemas.add(text)
             schema, records = fastavro_records(data)
         except (ValueError, KeyError, EOFError, TableFormatsError):
@@ -91,7 +91,8 @@ def test_real_manifests(version: int = 3) -> None:
             assert "encrypted" in str(error) or "negative" in str(error) or "sequence number" in str(error), path
             continue
         assert len(found) == len(live), path
-        for old, new in zip(live, found, strict=True):
+        some = slice(None, None, 1 + len(live) // 200)
+        for old, new in zip(live[some], found[some], strict=True):
             new_members = {name: plain(v) for name, v in new["data_file"].items()}
             for name, value in members(data, old).items():
                 assert name in ("block_size_in_bytes", "first_row_id") or new_members[name] == value, (path, name)
