@@ -125,7 +125,7 @@ def write_local(path: str, data: bytes | memoryview) -> None:
         _sync_directory(os.path.dirname(path))
 
 
-def link_local(path: str, data: bytes, is_durable: bool = True) -> PutOutcome:
+def link_local(path: str, data: bytes | memoryview, is_durable: bool = True) -> PutOutcome:
     """Write a file if there is none. Its directory is made.
 
     A hard link either makes the name or fails, on network file systems too. Without ``is_durable`` nothing waits for

@@ -532,7 +532,7 @@ class Storage(Portable):
         else:
             self.store_of(path).put(path, data)
 
-    def put_if_absent(self, path: str, data: bytes, is_durable: bool = True) -> PutOutcome:
+    def put_if_absent(self, path: str, data: bytes | memoryview, is_durable: bool = True) -> PutOutcome:
         """Write a file, whole or not at all, if there is none.
 
         ``is_durable`` is false for what readers do without: after a crash it may be gone or cut off, if it is local.
@@ -551,7 +551,7 @@ class Storage(Portable):
         """
         if scheme_of(path) is None:
             return link_local(path, data, is_durable)
-        return self.store_of(path).put_if_absent(path, data)
+        return self.store_of(path).put_if_absent(path, bytes(data))
 
     def delete(self, path: str) -> None:
         """Delete a file. That there is none is no error. Raises StoreError; OSError if it is local."""

@@ -239,12 +239,15 @@ def read_tables_of_tests(folder: Path, tests: Sequence[str] = TESTED) -> list[st
         except tf.TableFormatsError as error:  # a test of damage, or of a feature that we do not read
             counts[f"refused by us: {type(error).__name__}"] += 1
             continue
+        if _has_names_without_mapping(table):
+            counts["not compared: physical names in the mode none, which no writer leaves"] += 1
+            continue
         try:
             found = _difference(spark, path, expected)
         except Exception as error:
             text = str(error)
             known = next((word for word in NOT_READ if word in text), None)
-            counts[f"refused by Spark: {known}"] += 1
+            counts[f"not read by Spark: {known}"] += 1
             found = None if known else f"Spark cannot read it: {text[:300]}"
         counts["read"] += found is None
         if found:
@@ -254,8 +257,19 @@ def read_tables_of_tests(folder: Path, tests: Sequence[str] = TESTED) -> list[st
     return wrong
 
 
-NOT_READ = ("DELTA_UNSUPPORTED_FEATURES_FOR_READ", "DELTA_INVALID_PROTOCOL_VERSION")
-"""What Delta for Spark says of tables with features that it does not have."""
+NOT_READ = (
+    "DELTA_UNSUPPORTED_FEATURES_FOR_READ",
+    "DELTA_INVALID_PROTOCOL_VERSION",
+    "nulls in input cannot be viewed as non-nullable",
+)
+"""What Delta for Spark says of tables with features that it does not have, and PySpark where it cannot give a NULL of a
+struct with a member that is NOT NULL."""
+
+
+def _has_names_without_mapping(table: tf.Table) -> bool:
+    """Whether columns have physical names that do not count. Spark looks for partition values under these."""
+    mode = table.snapshot().properties.get("delta.columnMapping.mode", "none")
+    return mode == "none" and any("delta.columnMapping.physicalName" in f.metadata for f in table.schema)
 
 
 def _difference(spark: Any, path: Path, expected: pa.Table) -> str | None:

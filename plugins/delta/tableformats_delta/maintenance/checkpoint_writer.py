@@ -166,7 +166,7 @@ class _Writing:
     ) -> CheckpointResult:
         path = self._storage.join(LOG_DIRECTORY, name)
         # Never written over: a reader may have read the footer of what another writer of this version has put there.
-        if self._storage.put_if_absent(path, data.to_pybytes()) is not PutOutcome.WON:
+        if self._storage.put_if_absent(path, memoryview(data)) is not PutOutcome.WON:
             return CheckpointResult(
                 self._snapshot.version, path, self._storage.size_of(path) or data.size, is_new=False
             )
