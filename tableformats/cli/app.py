@@ -91,7 +91,7 @@ def _end(code: int) -> None:
         return
     join()
     run()
-    for stream in (sys.stdout, sys.stderr):
+    for stream in filter(None, (sys.stdout, sys.stderr)):
         try:
             stream.flush()
         except (OSError, ValueError):  # nobody reads it, or it is closed
@@ -105,7 +105,8 @@ def _run(arguments: list[str]) -> int:
     try:
         with waiting(arguments[0] if arguments else "", is_shown=arguments[:1] != ["demo"]):
             result = cli.main(arguments, prog_name="tableformats", standalone_mode=False)
-        sys.stdout.flush()
+        if sys.stdout is not None:  # it is closed
+            sys.stdout.flush()
         return result if isinstance(result, int) else 0
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message())

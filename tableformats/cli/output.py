@@ -17,7 +17,7 @@ from ..errors import TableFormatsError
 from ..inspect.text import location_text, printable
 from .columns import json_objects, slices, texts_of
 from .layout import column_lines, folded
-from .progress import stop_waiting
+from .progress import is_terminal, stop_waiting
 from .values import json_value, uncollected, value_text
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def write(text: str, end: str = "\n") -> None:
 
 def _terminal_width() -> int | None:
     """The columns of the terminal that standard output is; None: it is none."""
-    return max(shutil.get_terminal_size().columns, 1) if sys.stdout.isatty() else None
+    return max(shutil.get_terminal_size().columns, 1) if is_terminal(sys.stdout) else None
 
 
 def _json_text(value: Any, indent: int | None = None) -> str:

@@ -8,17 +8,22 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Event, Thread
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from ..inspect.text import count_text
 
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-__all__ = ["ProgressBar", "confirm", "stop_waiting", "tell_done", "waiting"]
+__all__ = ["ProgressBar", "confirm", "is_terminal", "stop_waiting", "tell_done", "waiting"]
 
 _PATIENCE = 1.0
 """Seconds after which somebody wants to know."""
+
+
+def is_terminal(stream: TextIO | None) -> bool:
+    """Whether somebody reads along. None: the stream is closed."""
+    return stream is not None and stream.isatty()
 
 
 class _Waiting:
@@ -34,7 +39,7 @@ class _Waiting:
     def start(self, what: str) -> None:
         """Begin, where standard error is a terminal."""
         self._what, self.done = what, ""
-        if not sys.stderr.isatty():
+        if not is_terminal(sys.stderr):
             return
         self._is_over.clear()
         self._thread = Thread(target=self._show, args=(what,), daemon=True, name="tableformats-waiting")
@@ -109,7 +114,7 @@ class ProgressBar:
     def __init__(self, what: str) -> None:
         self._what = what
         self._since = time.monotonic()
-        self._is_shown = sys.stderr.isatty()
+        self._is_shown = is_terminal(sys.stderr)
         self._bar: Progress | None = None
 
     def __enter__(self) -> ProgressBar:

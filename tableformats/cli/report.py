@@ -12,6 +12,7 @@ from ..inspect.text import bytes_text, printable
 from .commands import identity
 from .options import ansi_option, opened_snapshot, output_options, snapshot_options, table_options
 from .output import echo, print_json, write
+from .progress import is_terminal
 
 __all__ = ["report"]
 
@@ -33,7 +34,7 @@ def report(as_json: bool, where: str | None, ansi: bool, out: str | None, **chos
     from ..inspect.pictures.report import MOST_VERSIONS, report_page
 
     target = _STANDARD_OUTPUT if out is None else out
-    if target == _STANDARD_OUTPUT and (as_json or (out is None and sys.stdout.isatty())):
+    if target == _STANDARD_OUTPUT and (as_json or (out is None and is_terminal(sys.stdout))):
         raise click.UsageError("name the file of the page, such as -o report.html", click.get_current_context())
     snapshot = opened_snapshot(chosen)
     scan = snapshot.scan(where, ansi=ansi)
