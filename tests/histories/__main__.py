@@ -17,11 +17,13 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import multiprocessing
 import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
@@ -37,7 +39,7 @@ from .killing import VERBS, killed_locally, killed_on_s3
 from .pairs import TABLES, cells, outcome
 from .pairs import triples as all_triples
 from .peers import outcomes, right
-from .tasks import fail, interleave
+from .tasks import fail, interleave, race
 
 
 def runs(histories: int, steps: int, jobs: int, first: int) -> tuple[str, list[str]]:
@@ -102,30 +104,38 @@ def proxied() -> tuple[str, list[str]]:
     return "\n".join([f"{total:,} faults, {len(violations)} did harm.", "", *lines]), violations
 
 
-def killed() -> tuple[str, list[str]]:
+def killed(jobs: int) -> tuple[str, list[str]]:
     """The table of killed writers, and the violations. Each is killed one change later, until one comes to its end."""
+    cases = list(itertools.product(("delta", "iceberg"), ("disk", "disk, torn", "S3"), VERBS))
     counts: Counter[str] = Counter()
     violations: list[str] = []
-    for format in ("delta", "iceberg"):
-        for where in ("disk", "disk, torn", "S3"):
-            for name in VERBS:
-                number, was_killed = 0, True
-                while was_killed:
-                    if where == "S3":
-                        was_killed, found, orphans = killed_on_s3(format, name, number)
-                    else:
-                        was_killed, found, orphans = killed_locally(format, name, number, where != "disk")
-                    key = f"{format} | {where}"
-                    counts[f"{key} | killed"] += was_killed
-                    counts[f"{key} | orphans"] += orphans * was_killed
-                    violations += [f"{key}, {name}, {number}: {what}" for what in found]
-                    number += 1
-            print(dict(counts), len(violations), flush=True)
+    with ThreadPoolExecutor(jobs) as pool:
+        for (format, where, name), (found, wrong) in zip(cases, pool.map(_killed, cases), strict=True):
+            counts.update(found)
+            violations += wrong
+            print(format, where, name, dict(found), len(violations), flush=True)
     lines = ["| format | store | killed writers | files that nothing names, all listed as orphans |", "|-|-|-|-|"]
     for key in dict.fromkeys(key.rpartition(" | ")[0] for key in counts):
         lines.append(f"| {key} | {counts[f'{key} | killed']:,} | {counts[f'{key} | orphans']:,} |")
     total = sum(n for key, n in counts.items() if key.endswith("killed"))
     return "\n".join([f"{total:,} writers were killed, {len(violations)} violations.", "", *lines]), violations
+
+
+def _killed(case: tuple[str, str, str]) -> tuple[Counter[str], list[str]]:
+    format, where, name = case
+    counts: Counter[str] = Counter()
+    violations: list[str] = []
+    number, was_killed, key = 0, True, f"{format} | {where}"
+    while was_killed:
+        if where == "S3":
+            was_killed, found, orphans = killed_on_s3(format, name, number)
+        else:
+            was_killed, found, orphans = killed_locally(format, name, number, where != "disk")
+        counts[f"{key} | killed"] += was_killed
+        counts[f"{key} | orphans"] += orphans * was_killed
+        violations += [f"{key}, {name}, {number}: {what}" for what in found]
+        number += 1
+    return counts, violations
 
 
 def peers() -> tuple[str, list[str]]:
@@ -188,16 +198,17 @@ def elsewhere(histories: int, first: int) -> tuple[str, list[str]]:
     return text, wrong
 
 
-def pairs() -> tuple[str, list[str]]:
+def pairs(jobs: int) -> tuple[str, list[str]]:
     """How many pairs of operations were tried, and those that end in another way than the tables say."""
     lines, wrong = ["| format, isolation | pairs | conflicts |", "|-|-|-|"], []
-    for format, level in TABLES:
-        told = cells(format, level)
-        for first, second, wanted in told:
-            found, violations = outcome(format, level, first, second)
-            if found != [wanted, "."] or violations:
-                wrong.append(f"{format}, {level}: {first} {second} ends with {found[0]}, not {wanted}: {violations}")
-        lines.append(f"| {format}, {level} | {len(told)} | {sum(wanted == 'X' for *_, wanted in told)} |")
+    with multiprocessing.get_context("forkserver").Pool(jobs) as pool:
+        for format, level in TABLES:
+            told = cells(format, level)
+            for found in pool.imap_unordered(race, [(format, level, *cell) for cell in told], 4):
+                wrong += found
+            conflicts = sum(wanted == "X" for *_, wanted in told)
+            lines.append(f"| {format}, {level} | {len(told)} | {conflicts} |")
+            print(lines[-1], len(wrong), flush=True)
     return "\n".join([f"{len(wrong)} of the pairs end in another way.", "", *lines]), wrong
 
 
@@ -220,11 +231,11 @@ def triples(each: int) -> tuple[str, list[str]]:
 def main(arguments: Sequence[str] | None = None) -> int:
     commands: dict[str, Callable[[], tuple[str, list[str]]]] = {
         "run": lambda: runs(given.histories, given.steps, given.jobs, given.first),
-        "pairs": pairs,
+        "pairs": lambda: pairs(given.jobs),
         "triples": lambda: triples(given.each),
         "faults": lambda: faults(given.jobs),
         "proxied": proxied,
-        "killed": killed,
+        "killed": lambda: killed(given.jobs),
         "peers": peers,
         "company": lambda: company(COMPANIES, given.seconds, given.only),
         "jars": lambda: company(OF_THE_JVM, given.seconds, given.only),

@@ -8,8 +8,9 @@ from . import failing_catalog
 from .failing import FaultFoundError, judge
 from .failing_catalog import SQL
 from .interleaving import interleaved
+from .pairs import outcome
 
-__all__ = ["fail", "interleave"]
+__all__ = ["fail", "interleave", "race"]
 
 Found = tuple[Counter[str], list[str]]
 
@@ -32,3 +33,12 @@ def fail(case: tuple[str, str, int, str]) -> Found:
     except FaultFoundError as error:
         return Counter({format: 1}), [str(error)]
     return Counter({format: 1, f"{format}: {outcome}": 1, f"{format}, {fault}": 1, f"{format}: {name}": 1}), []
+
+
+def race(cell: tuple[str, str, str, str, str]) -> list[str]:
+    """What is wrong with a pair of operations: format, level, the two, and how the first has to end."""
+    format, level, first, second, wanted = cell
+    found, violations = outcome(format, level, first, second)
+    if found == [wanted, "."] and not violations:
+        return []
+    return [f"{format}, {level}: {first} {second} ends with {found[0]}, not {wanted}: {violations}"]
