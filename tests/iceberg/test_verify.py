@@ -17,7 +17,7 @@ from tableformats_iceberg.verification.rules import RULES
 
 import tableformats as tf
 
-from ..support.conformance import IcebergCase, iceberg_cases, needs_tables
+from ..support.conformance import ROOT, IcebergCase, iceberg_cases, needs_tables
 from ..support.golden import JVM_TABLES, TABLES
 from ..support.iceberg_writing import metadata_of, newest
 from ..support.verified import assert_clean
@@ -416,3 +416,9 @@ GOLDEN_TABLES = sorted(path.parent for root in (TABLES, JVM_TABLES) for path in 
 def test_golden_tables(folder: Path) -> None:
     """Tables of the reference writer and of PyIceberg, their rows included."""
     assert_clean(folder, format="iceberg", relocate=True)
+
+
+@needs_tables
+def test_a_moved_table_is_told_how_to_be_looked_at() -> None:
+    found = tf.open_table(ROOT / "iceberg" / "impala" / "iceberg_v3" / "iceberg_v3_deletion_vectors").verify()
+    assert found.rules == {"damaged-file": 1} and "relocate=True" in found[0].what

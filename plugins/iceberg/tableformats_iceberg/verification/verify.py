@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from tableformats.plugin import Field, StoreError, TableFormatsError, Violation, in_order
+from tableformats.plugin import Field, PathNotAllowedError, StoreError, TableFormatsError, Violation, in_order
 
 from ..manifests.manifest_list import Manifest, ManifestList, manifest_list_of_paths, parse_manifest_list
 from .entry_rules import entry_violations
@@ -87,13 +87,13 @@ class _Verification:
             raise
         except TableFormatsError as error:
             self._snapshots[snapshot.id] = None
-            yield violation("damaged-file", error.message, error.path or path, snapshot.id)
+            yield violation("damaged-file", _said(error), error.path or path, snapshot.id)
             return
         version = self._version_of(snapshot)
         for row in found.listed.manifests:
             read = self._manifests[row.path]
             if isinstance(read, TableFormatsError):
-                yield violation("damaged-file", read.message, read.path or row.path, snapshot.id)
+                yield violation("damaged-file", _said(read), read.path or row.path, snapshot.id)
                 continue
             yield from read.found
             for rule, what in row_violations(row, read, snapshot, version):
@@ -163,3 +163,9 @@ def _leaves(metadata: TableMetadata) -> dict[int, Field]:
     """The leaves of all schemas by id, as the newest schema has them."""
     order = [*(metadata.schemas[i] for i in sorted(metadata.schemas)), metadata.schema]
     return {path[-1].id: path[-1] for schema in order for path in schema.leaves()}
+
+
+def _said(error: TableFormatsError) -> str:
+    """What is wrong; of a table that was moved, also how it can be looked at."""
+    moved = isinstance(error, PathNotAllowedError) and error.hint is not None
+    return f"{error.message}. {error.hint}" if moved else error.message
