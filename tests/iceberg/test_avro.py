@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import struct
 import zlib
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,10 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tableformats_iceberg.avro import container as files
 from tableformats_iceberg.avro._avro import AvroDecodeError, read_varint
 from tableformats_iceberg.avro.container import Want, read_columns, read_header
-from tableformats_iceberg.avro.decode_program import compile_program
+from tableformats_iceberg.avro.decode_program import MAX_DEPTH, compile_program
 from tableformats_iceberg.manifests.entries import _wants
 
 from tableformats.errors import CorruptMetadataError, LimitExceededError
@@ -255,11 +257,35 @@ def nested(depth: int) -> Any:
     return record(("b", 2, kind), ("a", 1, "long"))
 
 
+def chain(depth: int) -> Any:
+    """Records within records, so many in all."""
+    kind: Any = "long"
+    for i in range(depth - 1):
+        kind = record(("x", None, kind), name=f"r{i}")
+    return record(("b", 2, kind), ("a", 1, "long"), name="top")
+
+
 def doubling(depth: int, leaf: Any) -> Any:
     kind: Any = record(("x", None, leaf), name="r0")
     for i in range(depth):
         kind = record(("x", None, kind), ("y", None, f"r{i}"), name=f"r{i + 1}")
     return record(("b", 2, kind), ("a", 1, "long"), name="top")
+
+
+def test_the_deepest_schema() -> None:
+    rows = [(1, varint(1) * 2)]
+    read_columns(container(chain(MAX_DEPTH), rows), LONG, [], "x")
+    with pytest.raises(CorruptMetadataError, match="nested too deeply"):
+        read_columns(container(chain(MAX_DEPTH + 1), rows), LONG, [], "x")
+
+
+def test_parts_of_a_file_are_of_similar_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "_PART_BYTES", 1)
+    data = container(record(("a", 1, "long")), [(1, varint(1))] * 40)
+    header = read_header(data, "x")
+    ends = [header.offset, *files._cuts(data, header, 4), len(data)]
+    sizes = [stop - start for start, stop in pairwise(ends)]
+    assert len(sizes) == 4 and max(sizes) - min(sizes) <= (len(data) - header.offset) // 40
 
 
 BROKEN_SCHEMAS: list[Any] = [
