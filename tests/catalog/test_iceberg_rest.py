@@ -198,3 +198,8 @@ def test_a_partitioned_table_is_replaced(properties: dict[str, str]) -> None:
     table = tf.open_table("n.replaced", catalog=properties)
     assert table.scan().to_arrow().sort_by("id").equals(more) and [f.id for f in table.schema.fields] == [1, 2, 5]
     assert table.scan(version=old).count() == 2 and not list(table.verify())
+    for number in range(2):  # by one with the same columns: no schema is added
+        tf.write_table(more.slice(number), "n.replaced", catalog=properties, mode="replace")
+        assert tf.open_table("n.replaced", catalog=properties).to_arrow().equals(more.slice(number))
+    tf.write_table(rows, "n.replaced", catalog=properties, mode="replace")  # by one with columns of an older schema
+    assert tf.open_table("n.replaced", catalog=properties).to_arrow().equals(rows)

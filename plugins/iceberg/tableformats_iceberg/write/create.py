@@ -117,8 +117,7 @@ def replace_updates(
     if NAME_MAPPING_PROPERTY in base["properties"]:
         updates.append({"action": "remove-properties", "removals": [NAME_MAPPING_PROPERTY]})
     updates += [
-        {"action": "add-schema", "schema": fresh},
-        {"action": "set-current-schema", "schema-id": -1},
+        *_schema_updates(base, fresh),
         *_spec_updates(base, _following(fields, base["last-partition-id"], version)),
         *_order_updates(base, order),
         {"action": "remove-snapshot-ref", "ref-name": MAIN},
@@ -126,6 +125,20 @@ def replace_updates(
     if given:
         updates.append({"action": "set-properties", "updates": given})
     return requirements, updates
+
+
+def _schema_updates(base: Mapping[str, Any], fresh: Json) -> list[Json]:
+    """A schema that is there already is not added: Java's catalogs then know no schema that was added last."""
+    same = [s["schema-id"] for s in base["schemas"] if _schema_key(s) == _schema_key(fresh)]
+    if base["current-schema-id"] in same:
+        return []
+    if same:
+        return [{"action": "set-current-schema", "schema-id": same[0]}]
+    return [{"action": "add-schema", "schema": fresh}, {"action": "set-current-schema", "schema-id": -1}]
+
+
+def _schema_key(schema: Mapping[str, Any]) -> tuple[Any, ...]:
+    return schema["fields"], sorted(schema.get("identifier-field-ids") or ())
 
 
 def _with_known_ids(fresh: Json, base: Mapping[str, Any]) -> Json:
