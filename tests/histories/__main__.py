@@ -23,7 +23,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
 from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
@@ -109,7 +109,7 @@ def killed(jobs: int) -> tuple[str, list[str]]:
     cases = list(itertools.product(("delta", "iceberg"), ("disk", "disk, torn", "S3"), VERBS))
     counts: Counter[str] = Counter()
     violations: list[str] = []
-    with ThreadPoolExecutor(jobs) as pool:
+    with ProcessPoolExecutor(jobs, multiprocessing.get_context("forkserver")) as pool:
         for (format, where, name), (found, wrong) in zip(cases, pool.map(_killed, cases), strict=True):
             counts.update(found)
             violations += wrong
