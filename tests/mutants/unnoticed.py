@@ -17,5 +17,9 @@ EQUIVALENT: dict[str, str] = {
     " -> (ones + np.uint8(NAN_UNCOUNTED * is_floating(column.type)))": (
         "a file is kept where no bounds are known, whatever is said of NaN"
     ),
+    "tableformats/io/stores/renewing.py:RenewedOptions.__init__: 0 -> 1": "generations are compared with each other",
+    "plugins/delta/tableformats_delta/statistics/stats_struct.py:_escaped: 32 -> 33": (
+        "a space that is escaped in JSON is a space"
+    ),
 }
 """{name of a change: why every answer, error and limit is the same}."""
