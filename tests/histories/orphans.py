@@ -23,6 +23,7 @@ def orphans_of(table: tf.Table) -> set[str]:
 def wrong_orphans(table: tf.Table, files: Iterable[str], ledger: Ledger) -> list[str]:
     """What the listing of orphans says otherwise than the ledger, which reads the files by itself."""
     listed = orphans_of(table)
+    files = [path for path in files if not path.endswith("/")]  # which stands for a directory in S3
     kept = {path for path in files if _is_of_the_table(path)}
     unnamed = set(files) - ledger.referenced - kept
     found = [f"the orphan {path} is named by a version" for path in sorted(listed & (ledger.referenced | kept))]
