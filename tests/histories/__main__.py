@@ -23,7 +23,6 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
@@ -104,16 +103,16 @@ def proxied() -> tuple[str, list[str]]:
     return "\n".join([f"{total:,} faults, {len(violations)} did harm.", "", *lines]), violations
 
 
-def killed(jobs: int) -> tuple[str, list[str]]:
+def killed() -> tuple[str, list[str]]:
     """The table of killed writers, and the violations. Each is killed one change later, until one comes to its end."""
-    cases = list(itertools.product(("delta", "iceberg"), ("disk", "disk, torn", "S3"), VERBS))
+    cases = itertools.product(("delta", "iceberg"), ("disk", "disk, torn", "S3"), VERBS)
     counts: Counter[str] = Counter()
     violations: list[str] = []
-    with ProcessPoolExecutor(jobs, multiprocessing.get_context("forkserver")) as pool:
-        for (format, where, name), (found, wrong) in zip(cases, pool.map(_killed, cases), strict=True):
-            counts.update(found)
-            violations += wrong
-            print(format, where, name, dict(found), len(violations), flush=True)
+    for format, where, name in cases:
+        found, wrong = _killed((format, where, name))
+        counts.update(found)
+        violations += wrong
+        print(format, where, name, dict(found), len(violations), flush=True)
     lines = ["| format | store | killed writers | files that nothing names, all listed as orphans |", "|-|-|-|-|"]
     for key in dict.fromkeys(key.rpartition(" | ")[0] for key in counts):
         lines.append(f"| {key} | {counts[f'{key} | killed']:,} | {counts[f'{key} | orphans']:,} |")
@@ -235,7 +234,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "triples": lambda: triples(given.each),
         "faults": lambda: faults(given.jobs),
         "proxied": proxied,
-        "killed": lambda: killed(given.jobs),
+        "killed": killed,
         "peers": peers,
         "company": lambda: company(COMPANIES, given.seconds, given.only),
         "jars": lambda: company(OF_THE_JVM, given.seconds, given.only),
