@@ -155,7 +155,7 @@ def steps(chance: random.Random, program: Program) -> Iterator[tuple[str, Step]]
             verb = "append"
         step = verb, verbs[verb]()
         # Spark drops row groups by bounds in which NaN, its greatest value, does not count: those of Arrow's writer.
-        asks_for_nan = verb in ("delete", "replace") and "f > 1.0" in str(step[1])
+        asks_for_nan = verb in ("delete", "replace") and ("f > 1.0" in str(step[1]) or "f = 0.5" in str(step[1]))
         actors = ["spark"] if verb == "optimize" else ["ours"] if asks_for_nan else ["ours", "spark"]
         if program.features in BY_DELTALAKE and verb != "checkpoint" and (verb == "optimize" or is_theirs(step)):
             actors.append("deltalake")
