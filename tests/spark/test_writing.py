@@ -11,9 +11,11 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 from uuid import UUID
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import tableformats as tf
@@ -170,6 +172,22 @@ def test_a_directory_that_cannot_be_written(spark: Any, tmp_path: Path) -> None:
         table.append(spark.range(3).selectExpr("id", "'x' AS p"))
     assert str(caught.value.path).startswith(table.location + "/p=x/")
     assert table.snapshot().version == 0
+
+
+def test_spark_finds_nan_in_files_of_arrows_writer(spark: Any, tmp_path: Path) -> None:
+    """Spark takes NaN for the greatest number, and Arrow leaves it out of the bounds of row groups."""
+    numbers = pa.array([0.5, float("nan"), None])
+    rows = pa.table({"id": [1, 2, 3], "f": numbers, "s": pa.StructArray.from_arrays([numbers], names=["g"])})
+    for format in ("delta", "iceberg"):
+        tf.write_table(rows, str(tmp_path / format), format=format)
+        table = tf.open_table(tmp_path / format)
+        [path] = table.scan().plan().file_uris()
+        frame = spark.read.parquet(path)
+        for condition in ("f > 1.0", "s.g > 1.0", "NOT (f = 0.5)"):
+            assert [row.id for row in frame.where(condition).collect()] == [2], condition
+        chunks = pq.read_metadata(unquote(path.removeprefix("file://"))).row_group(0)
+        assert [chunks.column(i).is_stats_set for i in range(3)] == [True, False, False]
+        assert table.scan("f IS NULL").count() == 1 and not len(table.verify(deep=True))
 
 
 def test_no_rows(spark: Any, tmp_path: Path) -> None:

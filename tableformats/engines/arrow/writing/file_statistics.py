@@ -117,6 +117,8 @@ class AddedFiles:
         nans = pc.sum(pc.is_nan(column)).as_py() or 0 if is_float else 0
         if is_float:
             file["nan_count"][leaf] = nans
+            if file["null_count"][leaf] is None:  # a column with NaN has no statistics in the file
+                file["null_count"][leaf] = column.null_count
         if kind is not None and column.null_count + nans < len(column):
             found = None
             if len(column) > _FEW_ROWS and is_float and not nans and not column.null_count:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ....plugin.writing.parquet_options import BloomFilter
-from ....plugin.writing.write_target import WriteTarget, stored_leaves
+from ....plugin.writing.write_target import WriteTarget, is_repeated, stored_leaves
+from ....schema import is_floating
 
 __all__ = ["ParquetLayout"]
 
@@ -38,11 +41,12 @@ class ParquetLayout:
         self._target = target
         self._schema = schema
         self._options = _writer_options(target, schema)
+        self._floats = _float_leaves(target)
 
     def write(self, table: pa.Table, sink: pa.NativeFile) -> pq.FileMetaData:
         """Write the rows, which have the schema of the files. Returns the footer."""
         footers: list[pq.FileMetaData] = []
-        options = {**self._options, **self._filters(table.num_rows)}
+        options = {**self._options, **self._filters(table.num_rows), **self._without_nan(table)}
         if options["compression"] == "zstd" and self._target.parquet.compression_level is None and _is_few(table):
             options["compression"] = "snappy"
         with pq.ParquetWriter(sink, self._schema, metadata_collector=footers, **options) as writer:
@@ -69,6 +73,19 @@ class ParquetLayout:
             start += count
             row_bytes = (sink.tell() - before) / count
 
+    def _without_nan(self, table: pa.Table) -> dict[str, Any]:
+        """The option by which columns with NaN get no statistics.
+
+        Arrow leaves NaN out of bounds, as the Parquet format allows. Spark takes NaN for the greatest number, and would
+        pass over row groups whose bounds are less than what it looks for.
+        """
+        with_nan = {number for number, at in self._floats if _has_nan(table, at)}
+        if not with_nan:
+            return {}
+        left_out = self._target.parquet.without_statistics
+        named = [path for n, (path, i) in enumerate(self._paths) if n not in with_nan and i not in left_out]
+        return {"write_statistics": named}
+
     def _filters(self, rows: int) -> dict[str, Any]:
         """The options of Bloom filters, which depend on how many rows a row group may have."""
         asked = self._target.parquet.bloom_filters
@@ -81,6 +98,23 @@ class ParquetLayout:
     @property
     def _paths(self) -> list[tuple[str, int]]:
         return _leaf_paths(self._target, self._schema)
+
+
+def _float_leaves(target: WriteTarget) -> list[tuple[int, list[int]]]:
+    """Floating-point leaves outside of lists and maps: their number, and the positions that lead down to each."""
+    found = []
+    for number, path in enumerate(stored_leaves(target)):
+        if is_floating(path[-1].type) and not is_repeated(path):
+            below = [above.type.members.index(member) for above, member in pairwise(path)]
+            found.append((number, [target.stored_fields.index(path[0]), *below]))
+    return found
+
+
+def _has_nan(table: pa.Table, at: Sequence[int]) -> bool:
+    column = table.column(at[0])
+    for position in at[1:]:
+        column = pc.struct_field(column, [position])
+    return pc.any(pc.is_nan(column)).as_py() is True
 
 
 def _is_few(table: pa.Table) -> bool:
