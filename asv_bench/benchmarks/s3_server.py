@@ -98,12 +98,13 @@ class Connection(asyncio.Protocol):
             first, last = wanted
             start = int(first) if first else max(len(data) - int(last), 0)
             stop = min(int(last) + 1, len(data)) if first and last else len(data)
-            span = f"Content-Range: bytes {start}-{stop - 1}/{len(data)}\r\n"
-            self._send(request, "206 Partial Content", memoryview(data)[start:stop], span)
+            more = f"Content-Range: bytes {start}-{stop - 1}/{len(data)}\r\n"
+            self._send(request, "206 Partial Content", memoryview(data)[start:stop], more)
 
     def _send(self, request: Request, status: str, body: memoryview, more: str = "") -> None:
         head = f"HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\nLast-Modified: {_DATE}\r\n"
-        self._transport.write(f'{head}ETag: "{len(body)}"\r\n{more}\r\n'.encode())
+        head += 'Accept-Ranges: bytes\r\nETag: "1"\r\n'  # of every range the same, and no object changes
+        self._transport.write(f"{head}{more}\r\n".encode())
         self._send_from(request, body if request.method == "GET" else body[:0], 0)
 
     def _send_from(self, request: Request, body: memoryview, start: int) -> None:

@@ -39,6 +39,29 @@ given = {} if options is None else {
 }
 n = len(list(StaticTable.from_metadata(location, given).scan().plan_files()))
 """
+DUCKDB_EXTENSIONS = ("avro", "delta", "httpfs", "iceberg")
+DUCKDB = """
+if options is None:  # loads extensions once, as a session does
+    import duckdb, importlib, pathlib
+    connection = duckdb.connect()
+    for name in {names}:
+        folder = importlib.import_module("duckdb_extension_" + name).__path__[0]
+        connection.sql("LOAD '%s'" % next(pathlib.Path(folder).rglob(name + ".duckdb_extension")))
+else:
+    keys = options["aws_access_key_id"], options["aws_secret_access_key"], options["aws_region"]
+    connection.sql(
+        "CREATE SECRET (TYPE s3, KEY_ID '%s', SECRET '%s', REGION '%s', ENDPOINT '%s', URL_STYLE path, USE_SSL false)"
+        % (*keys, options["aws_endpoint"].removeprefix("http://"))
+    )
+n = connection.sql({query!r} % location).{result}
+"""
+
+
+def duckdb_reader(query: str, result: str = "fetchall()[0][0]") -> str:
+    """The code of a reader: ``query`` in DuckDB, whose ``%s`` is the location, and what is asked of its relation."""
+    return DUCKDB.format(names=DUCKDB_EXTENSIONS, query=query, result=result)
+
+
 READERS = {
     "rows": {
         "tableformats": "import tableformats as tf; "
@@ -47,6 +70,7 @@ READERS = {
         ".to_pyarrow_table(columns=['x', 'y']).num_rows",
         "polars": "import polars as pl; "
         "n = pl.scan_delta(location, storage_options=options).select('x', 'y').collect().height",
+        "DuckDB": duckdb_reader("SELECT x, y FROM delta_scan('%s')", "to_arrow_table().num_rows"),
     },
     "delta": {
         "tableformats": "import tableformats as tf; "
@@ -55,6 +79,7 @@ READERS = {
         "n = len(tf.open_table(location, storage_options=options, format='delta').scan().plan())",
         "deltalake": "import deltalake; n = len(deltalake.DeltaTable(location, storage_options=options).file_uris())",
         "polars": "import polars as pl; n = len(pl.scan_delta(location, storage_options=options).explain())",
+        "DuckDB": duckdb_reader("SELECT count(*) FROM delta_list_files('%s')"),
     },
     "directory": {
         "tableformats": "import tableformats as tf; "
@@ -64,6 +89,7 @@ READERS = {
         "tableformats": "import tableformats as tf; "
         "n = len(tf.open_table(location, storage_options=options).scan().plan())",
         "pyiceberg": PYICEBERG,
+        "DuckDB": duckdb_reader("SELECT count(*) FROM iceberg_metadata('%s')"),
     },
 }
 
@@ -148,7 +174,7 @@ class Server:
 
 
 def write_commits(root: Path, count: int, checkpoint_at: int | None = None) -> None:
-    """A log of ``count`` commits, with a checkpoint after ``checkpoint_at`` of them."""
+    """A log of ``count`` commits in Spark's form, with a checkpoint after ``checkpoint_at`` of them."""
     import deltalake
 
     from tests.support.delta_log import DeltaLog, add
@@ -157,7 +183,8 @@ def write_commits(root: Path, count: int, checkpoint_at: int | None = None) -> N
     for version in range(1, count):
         if version == checkpoint_at:
             deltalake.DeltaTable(root).create_checkpoint()
-        log.commit(version, add(f"f{version}.parquet", stats='{"numRecords": 1}'))
+        action = add(f"f{version}.parquet", stats='{"numRecords":1}')
+        log.write(f"{version:020d}.json", json.dumps(action, separators=(",", ":")).encode() + b"\n")
 
 
 def write_old_commits(root: Path, old: int) -> None:

@@ -87,7 +87,9 @@ def main() -> None:
         server = Server(rate=RATE)
         server.tell(f"upload {root / 'rows'}")
         readers = {
-            name: code.replace("columns=['x', 'y']", "").replace(".select('x', 'y')", "")
+            name: code.replace("columns=['x', 'y']", "")
+            .replace(".select('x', 'y')", "")
+            .replace("SELECT x, y", "SELECT *")
             for name, code in READERS["rows"].items()
         }
         for _ in range(ROUNDS):
