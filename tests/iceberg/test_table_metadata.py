@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import gzip
 import json
 from pathlib import Path
@@ -27,7 +26,6 @@ from tableformats.errors import (
 from tableformats.io.storage import Storage
 from tableformats.plugin import OpenOptions, ReadRequest, SnapshotSelector
 from tableformats.plugin.report import ScanReport
-from tableformats.schema import arrow_type
 from tests.support.iceberg_manifests import SYNC, entry, manifest_bytes
 from tests.support.iceberg_tables import (
     FIELDS,
@@ -224,63 +222,6 @@ def test_version_1_without_lists() -> None:
     assert found.current_snapshot_id is None
     assert found.location == "/t"
     assert [(f.id, str(f.type)) for f in found.specs[found.default_spec_id].fields] == [(1000, "int"), (1001, "int")]
-
-
-def test_types_and_defaults() -> None:
-    kinds: dict[str, Any] = {
-        "boolean": True,
-        "int": -1,
-        "long": 2**40,
-        "float": 1.5,
-        "double": -0.5,
-        "decimal(9, 2)": "14.20",
-        "date": "2017-11-16",
-        "time": "22:31:08.123456",
-        "timestamp": "2017-11-16T22:31:08.123456",
-        "timestamptz": "2017-11-16T22:31:08.123456+00:00",
-        "timestamp_ns": "2017-11-16T22:31:08.123456789",
-        "timestamptz_ns": "1969-12-31T23:59:59.999999999+00:00",
-        "string": "iceberg",
-        "uuid": "f79c3e09-677c-4bbd-a479-3f349cb785e7",
-        "fixed[4]": "000102ff",
-        "binary": "000102ff",
-    }
-    fields = [
-        {"id": i, "name": k, "required": False, "type": k, "initial-default": v}
-        for i, (k, v) in enumerate(kinds.items(), 1)
-    ]
-    found = parse(schemas=[{"type": "struct", "schema-id": 0, "fields": fields}]).schema
-    for field in found:
-        scalar = pa.scalar(field.initial_default, arrow_type(field.type))
-        assert scalar.is_valid, field
-    by_name = {f.name: f.initial_default for f in found}
-    assert by_name["timestamptz"] == dt.datetime(2017, 11, 16, 22, 31, 8, 123456, dt.timezone.utc)
-    assert by_name["timestamptz_ns"] == -1
-    assert by_name["fixed[4]"] == b"\0\1\2\xff"
-
-
-@pytest.mark.parametrize(
-    ("kind", "value"),
-    [
-        ("int", 2**31),
-        ("int", "1"),
-        ("int", True),
-        ("date", "yesterday"),
-        ("timestamptz", "2017-11-16T22:31:08"),
-        ("uuid", "x"),
-        ("binary", "zz"),
-        ("decimal(4,2)", "x"),
-        ("decimal(4,2)", "100"),
-        ("boolean", 1),
-        ("string", 5),
-        ("time", "25:00:00"),
-    ],
-)
-def test_defaults_of_another_type(kind: str, value: Any) -> None:
-    field = {"id": 1, "name": "a", "required": False, "type": kind, "initial-default": value}
-    with pytest.raises(CorruptMetadataError) as caught:
-        parse(schemas=[{"type": "struct", "schema-id": 0, "fields": [field]}])
-    assert caught.value.field == "schemas[0].fields[0].initial-default"
 
 
 def test_name_mapping() -> None:

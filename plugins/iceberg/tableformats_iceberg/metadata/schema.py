@@ -217,6 +217,8 @@ def _default_value(node: Node, kind: Type) -> Any:
         return [_default_value(Node(v, node.path, node.field), kind.element.type) for v in value]
     if isinstance(kind, MapType):
         keys, values = list(node.items("keys")), list(node.items("values"))
+        if len(keys) != len(values):
+            raise ValueError
         pairs = zip(keys, values, strict=True)
         return [(_default_value(k, kind.key.type), _default_value(v, kind.value.type)) for k, v in pairs]
     if isinstance(kind, DecimalType):
