@@ -144,7 +144,7 @@ def _identifiers(one: Mapping[str, Any], metadata: TableMetadata) -> Found:
         return
     found = {f.id: (f, is_free, is_set) for f, is_free, is_set in _all_fields(schema.fields)}
     for id in ids:
-        if id not in found:
+        if _number(id) not in found:
             yield "identifier-field", f"schema {schema_id} has no field {id}"
             continue
         f, is_free, is_set = found[id]
