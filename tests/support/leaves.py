@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -57,11 +57,13 @@ def neighbours(value: Any) -> Iterator[tuple[str, Any]]:
         yield "reversed", value[::-1]
 
 
-def damages(document: Any) -> Iterator[tuple[Path_, str, Any]]:
-    """(path, name of the damage, damaged document) for every value and damage."""
+def damages(document: Any, chosen: Collection[str] = ()) -> Iterator[tuple[Path_, str, Any]]:
+    """(path, name of the damage, damaged document) for every value and damage, or for the ``chosen`` damages."""
     for path in places(document):
         before = value_at(document, path)
         for name, value in (*OTHERS.items(), *neighbours(before)):
+            if chosen and name not in chosen:
+                continue
             if value is REMOVED or type(value) is not type(before) or value != before:
                 yield path, name, with_value(document, path, value)
 
@@ -83,10 +85,12 @@ def with_value(document: Any, path: Path_, value: Any) -> Any:
     return found
 
 
-def outcomes(document: Any, outcome_of: Callable[[Any], str]) -> dict[str, dict[str, str]]:
+def outcomes(
+    document: Any, outcome_of: Callable[[Any], str], chosen: Collection[str] = ()
+) -> dict[str, dict[str, str]]:
     """{path: {outcome: names of the damages}}."""
     found: dict[str, dict[str, list[str]]] = {}
-    for path, name, damaged in damages(document):
+    for path, name, damaged in damages(document, chosen):
         found.setdefault(shown(path), {}).setdefault(outcome_of(damaged), []).append(name)
     return {path: {outcome: ", ".join(names) for outcome, names in one.items()} for path, one in found.items()}
 
