@@ -2,10 +2,11 @@
 
 A mutant changes one place of a Python function of the product: a comparison, a condition, an operator, a number, a
 constant. The sample is drawn with ``--seed`` (the date by default), from functions that one of ``--tests`` calls at
-least. Each mutant meets the tests that call its function, of each file the quickest first, and then all tests of its
-area, because not every call is seen: what an import, a thread or another process calls, or a cached answer. The score
-is the share of mutants that a test refuses. A mutant that nobody can notice (:data:`EQUIVALENT` says why) is left out
-of it.
+least. Each mutant meets the tests that call its function, of each file the quickest first: in forks of one process
+(:mod:`tests.mutants.forked`), where most are refused within a second. Those that are not meet all tests of their area,
+because not every call is seen: what an import, a thread or another process calls, or a cached answer. The score is the
+share of mutants that a test refuses. A mutant that nobody can notice (:data:`EQUIVALENT` says why) is left out of it;
+so is ``strict=True`` of ``zip``, which is an assertion, and the size of a cache.
 
 ``--calls FILE`` keeps which test calls what. A folder of ``--tests`` that is not in the file is run and added to it.
 Functions have their names there, so the file stays of use while the code changes. A test that is no more is not asked.
@@ -24,6 +25,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tests.mutants.mutant import ROOT
 from tests.mutants.runner import FALLBACK, NO_ANSWER, Copy, copied_tree
@@ -31,6 +33,8 @@ from tests.mutants.unnoticed import EQUIVALENT
 from tests.support.marks import write_between
 
 SCORE = 0.97
+ALL_PASS = "all pass"
+"""What a fork says whose tests all pass with the mutant in live code."""
 FIRST, MOST = 40, 400
 """How many tests a mutant meets at first, and then."""
 SECONDS = 20.0
@@ -106,6 +110,8 @@ def changes_of(file: str, text: str) -> Iterator[Change]:
                 within = own or not isinstance(child, ast.ClassDef)
             if isinstance(child, _TEXTS) or child is getattr(node, "returns", None) or _SHOWN & {*inner}:
                 continue  # texts and declarations
+            if isinstance(child, ast.keyword) and (child.arg == "maxsize" or is_assertion(child)):
+                continue
             if within:
                 for after in replacements(child):
                     start, end = place(child)
@@ -115,6 +121,11 @@ def changes_of(file: str, text: str) -> Iterator[Change]:
             yield from walk(child, inner, within)
 
     yield from walk(ast.parse(text), (), False)
+
+
+def is_assertion(node: ast.keyword) -> bool:
+    """Whether it is ``strict=True``, which says that sequences of our own have one length."""
+    return node.arg == "strict" and isinstance(node.value, ast.Constant) and node.value.value is True
 
 
 def replacements(node: ast.AST) -> Iterator[str]:
@@ -166,6 +177,33 @@ def area_of(file: str, root: Path = ROOT) -> list[str]:
     return [f"tests/{one}" for one in dict.fromkeys(found) if (root / "tests" / one).exists()]
 
 
+def in_forks(changes: Sequence[Change], calls: Calls, copy: Copy) -> list[tuple[str, str]]:
+    """What :mod:`tests.mutants.forked` says of each: ("killed", by which test) or ("open", why)."""
+    asked: list[dict[str, Any]] = []
+    for change in changes:
+        tests = tests_of(change, calls)[:MOST]
+        seconds = sum(calls[test][0] for test in tests)
+        place = {"file": change.file, "start": change.start, "end": change.end, "after": change.after}
+        asked.append({**place, "tests": tests, "seconds": seconds})
+    plan = copy.root / "forked.json"
+    plan.write_text(json.dumps(asked))
+    files = sorted({test.partition("::")[0] for one in asked for test in one["tests"]})
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.mutants.forked", "-p", "no:cacheprovider"]
+    environment = {**copy.environment, "TABLEFORMATS_FORKED": str(plan), "PYTHONDONTWRITEBYTECODE": "1"}
+    place_of_files = f"--basetemp={copy.root / 'tmp'}"  # each fork begins with an empty one
+    subprocess.run(
+        [*command, place_of_files, "-m", "not spark", *files],
+        cwd=copy.root,
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        check=False,
+    )
+    out = plan.with_name("forked.json.out")
+    found = [json.loads(line) for line in out.read_text().splitlines()] if out.exists() else []
+    said = [(one["outcome"], one["why"]) for one in found]
+    return said + [("open", "it was not asked")] * (len(changes) - len(said))
+
+
 def outcome_of(change: Change, tests: Sequence[str], copy: Copy) -> str:
     """ "killed" or "survived"; a mutant under which no test can run is killed."""
     target = copy.root / change.file
@@ -203,7 +241,7 @@ def main() -> None:
     options.add_argument("--calls", type=Path, help="which test calls what: read from this file, or written to it")
     options.add_argument("--write", type=Path, help="put the score between the marks of this file")
     given = options.parse_args()
-    killed, survivors, left_out = 0, [], 0
+    killed, survivors = 0, []
     with copied_tree() as copy:
         known = given.calls is not None and given.calls.exists()
         calls = json.loads(given.calls.read_text()) if known else {}
@@ -216,11 +254,13 @@ def main() -> None:
         calls = {test: found for test, found in calls.items() if test in present}
         if not calls:
             raise SystemExit(f"no test ran: {' '.join(given.tests)}")
-        for change in sampled(calls, given.count, given.seed):
-            if change.name in EQUIVALENT:
-                left_out += 1
-                continue
-            outcome = outcome_of(change, tests_of(change, calls), copy)
+        drawn = sampled(calls, given.count, given.seed)
+        changes = [change for change in drawn if change.name not in EQUIVALENT]
+        left_out = len(drawn) - len(changes)
+        for change, (outcome, why) in zip(changes, in_forks(changes, calls, copy), strict=True):
+            if outcome != "killed":
+                again = [] if why == ALL_PASS else tests_of(change, calls)
+                outcome = outcome_of(change, again, copy)
             killed += outcome == "killed"
             print(f"{outcome:9} {change.name}", flush=True)
             if outcome == "survived":

@@ -1,0 +1,161 @@
+"""A plugin of pytest that puts mutants into live functions, each in a fork: ``-p tests.mutants.forked``.
+
+The tests are collected once. A fork gives the function that a mutant changes its new code and runs the tests that call
+it, so that nothing is imported anew. A mutant is "killed" if a test fails, or does not answer, that passes without the
+mutant and after the same tests. Else it is "open": what an import, a decorator or another process runs is not seen.
+
+``TABLEFORMATS_FORKED`` names a JSON file: a list of {file, function, start, end, after, tests}, whose tests are in the
+order in which they are asked, with the ``seconds`` that they took when their calls were recorded. One line of JSON for
+each goes to the file's name with ``.out``.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import json
+import os
+import signal
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import CodeType, FunctionType
+from typing import Any
+
+import pytest
+from _pytest.runner import runtestprotocol
+
+ROOT = Path(__file__).resolve().parents[2]
+CHUNK = 40
+"""So many tests are run file by file, before the next ones."""
+PATIENCE = 60.0
+"""Seconds that tests may take longer than when their calls were recorded."""
+
+_steady: set[str] = set()
+_unsteady: set[str] = set()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop(session: pytest.Session) -> bool | None:
+    name = os.environ.get("TABLEFORMATS_FORKED")
+    if not name:
+        return None
+    items = {item.nodeid: item for item in session.items}
+    with open(f"{name}.out", "a", encoding="utf-8") as out:
+        for mutant in json.loads(Path(name).read_text()):
+            started = time.monotonic()
+            outcome, why = judged(mutant, items)
+            seconds = round(time.monotonic() - started, 1)
+            out.write(json.dumps({"outcome": outcome, "why": why, "seconds": seconds}) + "\n")
+            out.flush()
+    return True
+
+
+def judged(mutant: dict[str, Any], items: dict[str, pytest.Item]) -> tuple[str, str]:
+    """("killed", the test) or ("open", why)."""
+    while True:
+        asked = [items[test] for test in in_chunks(mutant["tests"]) if test in items and test not in _unsteady]
+        if not asked:
+            return "open", "no test"
+        outcome, by = in_a_fork(asked, mutant)
+        if outcome == "open":
+            return outcome, by
+        names = [item.nodeid for item in asked]
+        before = asked[: names.index(by) + 1] if by in names else asked
+        if by in _steady or in_a_fork(before, {**mutant, "after": None})[0] == "open":
+            _steady.update({by} & {*names})
+            return "killed", by
+        if by not in names:
+            return "open", by
+        _unsteady.add(by)
+
+
+def in_chunks(tests: Sequence[str]) -> Iterator[str]:
+    """The tests, of which each :data:`CHUNK` are ordered by file, so that what a file makes is made once."""
+    for start in range(0, len(tests), CHUNK):
+        chunk = tests[start : start + CHUNK]
+        files = list(dict.fromkeys(test.partition("::")[0] for test in chunk))
+        yield from sorted(chunk, key=lambda test: files.index(test.partition("::")[0]))
+
+
+def in_a_fork(items: Sequence[pytest.Item], mutant: dict[str, Any]) -> tuple[str, str]:
+    """("failed", the test), ("late" or "crash", how), or ("open", why) where no test fails."""
+    receiving, sending = os.pipe()
+    child = os.fork()
+    if not child:
+        status = 3
+        try:
+            os.setsid()
+            os.close(receiving)
+            silent = os.open(os.devnull, os.O_RDWR)
+            for descriptor in (0, 1, 2):
+                os.dup2(silent, descriptor)
+            os.write(sending, failing_test(items, mutant).encode())
+            status = 0
+        finally:
+            os._exit(status)
+    os.close(sending)
+    ends = time.monotonic() + PATIENCE + mutant["seconds"]
+    while not (done := os.waitpid(child, os.WNOHANG))[0]:
+        if time.monotonic() > ends:
+            os.killpg(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            os.close(receiving)
+            return "late", f"no answer in {PATIENCE + mutant['seconds']:.0f} s"
+        time.sleep(0.01)
+    with os.fdopen(receiving, encoding="utf-8") as answer:
+        said = answer.read()
+    if status := os.waitstatus_to_exitcode(done[1]):
+        return ("open" if status == 3 else "crash"), f"exit {status}"
+    return ("failed", said) if "::" in said else ("open", said)
+
+
+def failing_test(items: Sequence[pytest.Item], mutant: dict[str, Any]) -> str:
+    """The test that fails, or why there is none."""
+    if mutant["after"] is not None and not changed(mutant):
+        return "not in live code"
+    for item, following in zip(items, [*items[1:], None], strict=True):
+        if any(report.failed for report in runtestprotocol(item, log=False, nextitem=following)):
+            return item.nodeid
+    return "all pass"
+
+
+def changed(mutant: dict[str, Any]) -> bool:
+    """Give live functions the mutant's code. False where there is none with other code."""
+    path = ROOT / mutant["file"]
+    sound = path.read_bytes()
+    text = sound[: mutant["start"]] + mutant["after"].encode() + sound[mutant["end"] :]
+    home = "tableformats" if mutant["file"].startswith("tableformats/") else "/".join(mutant["file"].split("/")[:2])
+    parts = Path(mutant["file"]).relative_to(home if home != "tableformats" else ".").with_suffix("").parts
+    importlib.import_module(".".join(parts).removesuffix(".__init__"))
+    old, mutated = ([*codes(compile(source, str(path), "exec"))] for source in (sound, text))
+    if [code.co_name for code in old] != [code.co_name for code in mutated]:
+        return False
+    new = {key(before): after for before, after in zip(old, mutated, strict=True) if meaning(before) != meaning(after)}
+    found = False
+    for one in gc.get_objects():
+        if isinstance(one, FunctionType) and one.__code__.co_filename == str(path):
+            after = new.get(key(one.__code__))
+            if after is not None and len(after.co_freevars) == len(one.__code__.co_freevars):
+                one.__code__ = after
+                found = True
+    return found
+
+
+def codes(code: CodeType) -> Iterator[CodeType]:
+    """The code and the codes in it."""
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from codes(constant)
+
+
+def meaning(code: CodeType) -> tuple[object, ...]:
+    """What the code does, the codes in it left out, wherever its text stands."""
+    constants = [repr(one) for one in code.co_consts if not isinstance(one, CodeType)]
+    return code.co_code, constants, code.co_names, code.co_varnames, code.co_freevars
+
+
+def key(code: CodeType) -> tuple[object, ...]:
+    """Which code of a file it is."""
+    return code.co_firstlineno, code.co_name, code.co_code, code.co_varnames

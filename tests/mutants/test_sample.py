@@ -1,0 +1,73 @@
+"""Random mutants: what is changed, what is left out, and how forks of a process judge them."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tableformats.expressions.functions.temporal import calendars
+from tests.mutants import forked
+from tests.mutants.sample import changes_of
+
+SOURCE = """
+@lru_cache(maxsize=64)
+def f(a, b=1):
+    for x, y in zip(a, b, strict=True):
+        if x < 2 and not y:
+            raise ValueError(f"{x + 1}")
+    return g(a, strict=False)
+"""
+
+
+def test_texts_assertions_and_sizes_of_caches_are_left_out() -> None:
+    found = [(change.function, change.before, change.after) for change in changes_of("m.py", SOURCE)]
+    assert found == [
+        ("f", "x < 2 and not y", "((x < 2) or (not y))"),
+        ("f", "x < 2", "(x <= 2)"),
+        ("f", "2", "3"),
+        ("f", "not y", "(y)"),
+        ("f", "False", "True"),
+    ]
+
+
+def item_of(name: str, passes: Callable[[], object]) -> Any:
+    return SimpleNamespace(nodeid=f"tests/test_x.py::{name}", passes=passes)
+
+
+@pytest.mark.thread_unsafe
+@pytest.mark.skipif(sys.platform == "win32", reason="forks need POSIX")
+@pytest.mark.parametrize(
+    ("tests", "outcome"),
+    [
+        ({"sound": lambda: True, "leap": lambda: calendars.is_leap(2024)}, ("killed", "tests/test_x.py::leap")),
+        ({"century": lambda: not calendars.is_leap(2100)}, ("open", "all pass")),
+        ({"wrong": lambda: False}, ("open", "no test")),
+        ({"wrong": lambda: False, "leap": lambda: calendars.is_leap(2024)}, ("killed", "tests/test_x.py::leap")),
+        ({"crash": lambda: calendars.is_leap(2024) or os._exit(9)}, ("killed", "exit 9")),
+        ({}, ("open", "no test")),
+    ],
+)
+def test_forks_judge_mutants(
+    tests: dict[str, Callable[[], object]], outcome: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(forked, "runtestprotocol", lambda item, **_: [SimpleNamespace(failed=not item.passes())])
+    monkeypatch.setattr(forked, "_unsteady", set())
+    file = "tableformats/expressions/functions/temporal/calendars.py"
+    changes = changes_of(file, (forked.ROOT / file).read_text())
+    change = next(c for c in changes if c.function == "is_leap" and c.before == "year % 4 == 0")
+    mutant = {"file": file, "start": change.start, "end": change.end, "after": change.after, "seconds": 1.0}
+    items = {item.nodeid: item for item in (item_of(*one) for one in tests.items())}
+    assert forked.judged({**mutant, "tests": [*items]}, items) == outcome
+    assert calendars.is_leap(2024), "this process has the sound code"
+
+
+def test_the_same_code_is_no_mutant() -> None:
+    file = "tableformats/expressions/functions/temporal/calendars.py"
+    place = (forked.ROOT / file).read_text().encode().index(b"719_468")
+    same = {"file": file, "start": place, "end": place + 7, "after": "719468"}
+    assert not forked.changed(same)
