@@ -30,6 +30,7 @@ _REFUSED = frozenset(
         "Unauthorized",
         "Forbidden",
         "RefreshError",
+        "DefaultCredentialsError",
         "UnauthorizedSSOTokenError",
         "ProfileNotFound",
     ]
@@ -59,12 +60,16 @@ _UNREACHABLE = frozenset(
         "ServiceUnavailableError",
         "ServerError",
         "TooManyRequestsError",
+        "TooManyRequests",
         "ServiceUnavailable",
         "InternalServerError",
         "ChunkedEncodingError",
         "RetryError",
+        "TransportError",
     ]
 )
+_OVERLOADED = ("rateLimitExceeded", "quotaExceeded", "backendError")
+"""Google's reasons, some of which come with the status of a refusal."""
 _EXTRAS = {"boto3": "glue", "botocore": "glue"}
 _OF_PYICEBERG = {"sqlalchemy": "sql-sqlite", "thrift": "hive", "hive_metastore": "hive", "google": "bigquery"}
 
@@ -86,6 +91,8 @@ def catalog_fault(error: BaseException, catalog: str, path: str | None = None) -
         return missing_extra(error, catalog)
     what = type(error).__name__
     code = _code_of(error)
+    if code in _OVERLOADED:
+        return CatalogConnectionError(f"catalog {catalog!r} does not answer: {code}", path=path, catalog=catalog)
     if names & _REFUSED or code.startswith(_REFUSED_CODES):
         return CatalogPermissionError(
             f"catalog {catalog!r} refused the credentials: {code or what}", path=path, catalog=catalog
@@ -109,7 +116,12 @@ def missing_extra(error: BaseException, catalog: str) -> MissingExtraError:
 
 
 def _code_of(error: BaseException) -> str:
-    """The service's own name of the fault, where botocore's error has one."""
+    """The service's own name of the fault, where botocore's error has one, or Google's."""
     response = getattr(error, "response", None)
-    found = response.get("Error", {}).get("Code", "") if isinstance(response, dict) else ""
+    if isinstance(response, dict):
+        found = response.get("Error", {}).get("Code", "")
+    else:
+        said = getattr(error, "errors", None)
+        first = said[0] if isinstance(said, (list, tuple)) and said else None
+        found = first.get("reason", "") if isinstance(first, dict) else ""
     return str(found) if str(found).isidentifier() else ""

@@ -29,8 +29,8 @@ from ..errors import (
 )
 from ..io.catalog_commits import StagedTable
 from ..io.stores.base import PutOutcome
+from . import bigquery_commits, sql_commits
 from . import pyiceberg_commits as commits
-from . import sql_commits
 from .base import Catalog, CatalogTable, Identifier, ListedTable, dotted, near_names
 from .faults import catalog_fault
 from .vended import expiry_of, store_options
@@ -81,17 +81,21 @@ class PyIcebergCatalog(Catalog):
         """The catalog of these properties, and of those that PyIceberg's configuration has under its ``name``."""
         properties = dict(given)
         name = str(properties.pop("name", "catalog"))
+        whole = properties
         try:
             from pyiceberg.catalog import load_catalog
             from pyiceberg.utils.config import Config
 
-            known = Config().get_catalog_config(name) or {}
+            whole = {**(Config().get_catalog_config(name) or {}), **properties}
             # Not for databases: a connection may belong to the thread that made it.
-            is_web = str({**known, **properties}.get("uri", "")).startswith("http")
+            is_web = str(whole.get("uri", "")).startswith("http")
             make = partial(load_catalog, name, **properties)
             return cls(_in_time(make, name) if is_web else make())
         except Exception as error:
-            raise catalog_fault(error, name) from _without_words(error)
+            fault = catalog_fault(error, name)
+            if whole.get("type") == "bigquery" and type(error) is ValueError:
+                fault.hint = bigquery_commits.needs(whole)
+            raise fault from _without_words(error)
 
     def load(self, identifier: Identifier) -> CatalogTable:
         """See :meth:`Catalog.load`."""
@@ -104,7 +108,7 @@ class PyIcebergCatalog(Catalog):
 
     def _loaded(self, identifier: Identifier) -> CatalogTable:
         try:
-            if commits.is_sql(self.catalog) and (location := sql_commits.located(self.catalog, identifier)):
+            if location := self._located(identifier):
                 raise _Located(location)
             table = _asking(self.catalog).load_table(identifier)
         except _Answered as answered:
@@ -112,6 +116,8 @@ class PyIcebergCatalog(Catalog):
         except _Located as located:
             options = store_options(located.location, self._configured())
             return CatalogTable(located.location, options, _format(), names_version=True)
+        except bigquery_commits.FoundViewError:
+            raise self._view(identifier) from None
         location = str(table.metadata_location)
         own = getattr(getattr(table, "metadata", None), "properties", None) or {}
         file_io = getattr(getattr(table, "io", None), "properties", None) or {}
@@ -121,6 +127,14 @@ class PyIcebergCatalog(Catalog):
             **{name: value for name, value in file_io.items() if name not in own},
         }
         return CatalogTable(location, store_options(location, found), _format(), names_version=True)
+
+    def _located(self, identifier: Identifier) -> str | None:
+        """The location of the metadata file, of catalogs that are asked without PyIceberg; None: PyIceberg asks."""
+        if commits.is_sql(self.catalog):
+            return sql_commits.located(self.catalog, identifier)
+        if commits.is_bigquery(self.catalog):
+            return bigquery_commits.located(self.catalog, identifier)
+        return None
 
     def _of_answer(self, answer: Mapping[str, Any], identifier: Identifier) -> CatalogTable:
         """Source: Iceberg REST catalog, "LoadTableResult"; ``storage-credentials`` take precedence over ``config``."""
@@ -177,8 +191,8 @@ class PyIcebergCatalog(Catalog):
 
     @property
     def can_swap(self) -> bool:
-        """See :attr:`Catalog.can_swap`: SQL catalogs can, and DynamoDB."""
-        return commits.is_sql(self.catalog) or commits.is_dynamodb(self.catalog)
+        """See :attr:`Catalog.can_swap`: SQL catalogs can, DynamoDB and BigQuery."""
+        return any(is_one(self.catalog) for is_one in (commits.is_sql, commits.is_dynamodb, commits.is_bigquery))
 
     def commit(
         self, identifier: Identifier, requirements: Sequence[Mapping[str, Any]], updates: Sequence[Mapping[str, Any]]
@@ -227,7 +241,7 @@ class PyIcebergCatalog(Catalog):
             return write()
         except TableFormatsError:
             raise
-        except NotImplementedError:  # as PyIceberg's catalog for BigQuery says of commits
+        except NotImplementedError:  # PyIceberg has catalogs that it only reads
             raise self._only_read(identifier) from None
         except Exception as error:
             self._raise(error, identifier)
@@ -249,16 +263,19 @@ class PyIcebergCatalog(Catalog):
         if not any(name.startswith("NoSuch") for name in names):
             raise catalog_fault(error, self.name, dotted(identifier)) from _without_words(error)
         if self._knows(lambda: self.catalog.view_exists(identifier)):
-            raise UnsupportedFeatureError(
-                f"catalog {self.name!r} has a view of this name, and views are not read",
-                path=dotted(identifier),
-                field="view",
-                hint="Open the tables that it reads",
-            ) from None
+            raise self._view(identifier) from None
         namespace = identifier[:-1]
         if namespace and self._knows(lambda: not self.catalog.namespace_exists(namespace)):
             raise self.no_such_namespace(namespace) from None
         raise self.no_such_table(identifier) from None
+
+    def _view(self, identifier: Identifier) -> UnsupportedFeatureError:
+        return UnsupportedFeatureError(
+            f"catalog {self.name!r} has a view of this name, and views are not read",
+            path=dotted(identifier),
+            field="view",
+            hint="Open the tables that it reads",
+        )
 
     def _knows(self, ask: Callable[[], bool]) -> bool:
         try:
@@ -317,7 +334,11 @@ def _format() -> str | None:
 
 
 def _with_time_limits(catalog: Any) -> Any:
-    """A copy of a REST catalog whose requests have time limits, which PyIceberg's have not; else the catalog itself."""
+    """A copy of a REST or BigQuery catalog whose requests have time limits, which PyIceberg's have not; else itself."""
+    if commits.is_bigquery(catalog):
+        limited = copy.copy(catalog)
+        limited.client = bigquery_commits.LimitedClient(catalog.client)
+        return limited
     session = getattr(catalog, "_session", None)
     if session is None or not hasattr(session, "hooks"):
         return catalog

@@ -2,7 +2,7 @@
 
 A REST catalog is sent the JSON as it is: PyIceberg's own models would leave out what they do not know, and its errors
 do not tell a lost answer from a refusal in all cases. A SQL catalog is sent the location of a metadata file that was
-written here, and so is one in DynamoDB. All others apply updates in PyIceberg.
+written here, and so are those in DynamoDB and BigQuery. All others apply updates in PyIceberg.
 
 Source: Iceberg REST catalog, ``updateTable``: after 409 a requirement did not hold; after 500, 502, 503, 504 and a lost
 answer the state of the commit is unknown; all other answers say that nothing was committed.
@@ -24,13 +24,14 @@ from ..errors import (
 )
 from ..io.catalog_commits import StagedTable
 from ..io.stores.base import PutOutcome
-from . import dynamodb_commits, sql_commits
+from . import bigquery_commits, dynamodb_commits, sql_commits
 from .base import Identifier, dotted
 
 __all__ = [
     "NoSuchEndpointError",
     "commit",
     "commit_several",
+    "is_bigquery",
     "is_dynamodb",
     "is_rest",
     "is_sql",
@@ -68,6 +69,11 @@ def is_sql(catalog: Any) -> bool:
 def is_dynamodb(catalog: Any) -> bool:
     """Whether the catalog is PyIceberg's for DynamoDB."""
     return _is(catalog, "DynamoDbCatalog") and hasattr(catalog, "dynamodb_table_name")
+
+
+def is_bigquery(catalog: Any) -> bool:
+    """Whether the catalog is PyIceberg's for BigQuery."""
+    return _is(catalog, "BigQueryMetastoreCatalog") and hasattr(catalog, "client")
 
 
 def _is(catalog: Any, name: str) -> bool:
@@ -225,12 +231,14 @@ def _kind_of(answer: Any) -> str:
 
 
 def swap(catalog: Any, identifier: Identifier, old: str, new: str) -> PutOutcome:
-    """Swap the location in a SQL catalog or in DynamoDB.
+    """Swap the location in a SQL catalog, in DynamoDB or in BigQuery.
 
     See :meth:`tableformats.io.catalog_commits.CatalogWriter.swap`.
     """
     if is_dynamodb(catalog):
         return dynamodb_commits.swap(catalog.dynamodb, catalog.dynamodb_table_name, identifier, old, new)
+    if is_bigquery(catalog):
+        return bigquery_commits.swap(catalog, identifier, old, new)
     return sql_commits.swap(catalog, identifier, old, new)
 
 
@@ -252,8 +260,11 @@ def stage(catalog: Any, identifier: Identifier, definition: Mapping[str, Any]) -
         from pyiceberg.exceptions import NoSuchNamespaceError
 
         raise NoSuchNamespaceError(namespace)
+    location = definition.get("location")
+    if location is None and is_bigquery(catalog):
+        location = bigquery_commits.new_location(catalog, identifier)
     try:
-        return StagedTable(catalog._resolve_table_location(definition.get("location"), namespace, identifier[-1])), {}
+        return StagedTable(catalog._resolve_table_location(location, namespace, identifier[-1])), {}
     except ValueError:
         raise UnsupportedFeatureError(
             f"catalog {catalog.name!r} does not say where new tables go",
@@ -267,6 +278,8 @@ def register(catalog: Any, identifier: Identifier, location: str) -> PutOutcome:
     """See :meth:`tableformats.io.catalog_commits.CatalogWriter.register`."""
     if is_dynamodb(catalog):
         return dynamodb_commits.create(catalog.dynamodb, catalog.dynamodb_table_name, identifier, location)
+    if is_bigquery(catalog):
+        return bigquery_commits.create(catalog, identifier, location)
     outcome = _attempt(lambda: catalog.register_table(identifier, location))
     if outcome is PutOutcome.UNKNOWN and is_sql(catalog):
         _close_idle(catalog.engine)

@@ -12,6 +12,7 @@ _COMMITS = ("commits/test_metadata_commits.py",)
 _CREATE = ("iceberg/test_create.py",)
 _GLUE = ("test_glue_commits.py",)
 _DYNAMODB = ("catalog/test_dynamodb.py",)
+_BIGQUERY = ("catalog/test_bigquery.py",)
 
 MUTANTS = (
     Mutant(
@@ -94,6 +95,22 @@ MUTANTS = (
         'UpdateExpression="SET #location = :new, #previous = :old, w = :version, updated_at = :now"',
         "a writer of Iceberg's Java catalog does not see our commit, and writes over it",
         _DYNAMODB,
+    ),
+    Mutant(
+        "bigquery-without-its-etag",
+        "core:swap",
+        "table.schema = None",
+        'table.schema = None; table._properties.pop("etag")',
+        "two writers of one table in BigQuery both win",
+        _BIGQUERY,
+    ),
+    Mutant(
+        "bigquery-without-its-location",
+        "core:swap",
+        "if table is None or parameters.get(_LOCATION) != old:",
+        "if table is None:",
+        "a commit upon an older metadata file takes the place of the newer one in BigQuery",
+        _BIGQUERY,
     ),
     Mutant(
         "glue-without-its-version",

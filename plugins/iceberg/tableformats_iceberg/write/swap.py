@@ -405,7 +405,7 @@ class CatalogSwap(MetadataSwap):
                 f"tables of format version {version} cannot be committed to catalog {self._writer.catalog_name!r}",
                 path=self._writer.table_name,
                 field="format-version",
-                hint="Nothing was written; REST, SQL, Glue and DynamoDB catalogs take them",
+                hint="Nothing was written; REST, SQL, Glue, DynamoDB and BigQuery catalogs take them",
             )
 
     def commit(
