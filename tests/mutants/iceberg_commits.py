@@ -12,7 +12,7 @@ _COMMITS = ("commits/test_metadata_commits.py",)
 _CREATE = ("iceberg/test_create.py",)
 _GLUE = ("test_glue_commits.py",)
 _DYNAMODB = ("catalog/test_dynamodb.py",)
-_BIGQUERY = ("catalog/test_bigquery.py",)
+_BIGQUERY = ("catalog/test_bigquery_swap.py",)
 
 MUTANTS = (
     Mutant(
@@ -99,9 +99,9 @@ MUTANTS = (
     Mutant(
         "bigquery-without-its-etag",
         "core:swap",
-        "table.schema = None",
-        'table.schema = None; table._properties.pop("etag")',
-        "two writers of one table in BigQuery both win",
+        "if not table.etag:",
+        "if False:",
+        "two writers of a table for which BigQuery tells no ETag both win",
         _BIGQUERY,
     ),
     Mutant(
