@@ -76,6 +76,8 @@ FIXED_SPELLINGS = {
     "iceberg.id",
     # The rows of PyIceberg's SQL catalog.
     "IcebergTables",
+    "NoSuchIcebergTableError",
+    "org.apache.iceberg.mr.hive.HiveIceberg",  # the classes that Java's catalogs name for Hive
     # Unity Catalog's API and what it says of a table.
     "/delta/preview/commits",
     "ICEBERG",

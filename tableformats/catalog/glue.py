@@ -16,7 +16,7 @@ from ..io.catalog_commits import StagedTable
 from ..io.stores.base import PutOutcome
 from .base import Catalog, CatalogTable, Identifier, ListedTable, dotted
 from .faults import catalog_fault
-from .glue_commits import create, swap
+from .swaps.glue import create, swap
 from .vended import store_options
 
 __all__ = ["GlueCatalog"]

@@ -29,10 +29,10 @@ from ..errors import (
 )
 from ..io.catalog_commits import StagedTable
 from ..io.stores.base import PutOutcome
-from . import bigquery_commits, sql_commits
 from . import pyiceberg_commits as commits
 from .base import Catalog, CatalogTable, Identifier, ListedTable, dotted, near_names
 from .faults import catalog_fault
+from .swaps import bigquery, sql
 from .vended import expiry_of, store_options
 
 __all__ = ["LocatingFileIO", "PyIcebergCatalog", "configured"]
@@ -94,7 +94,7 @@ class PyIcebergCatalog(Catalog):
         except Exception as error:
             fault = catalog_fault(error, name)
             if whole.get("type") == "bigquery" and type(error) is ValueError:
-                fault.hint = bigquery_commits.needs(whole)
+                fault.hint = bigquery.needs(whole)
             raise fault from _without_words(error)
 
     def load(self, identifier: Identifier) -> CatalogTable:
@@ -116,7 +116,7 @@ class PyIcebergCatalog(Catalog):
         except _Located as located:
             options = store_options(located.location, self._configured())
             return CatalogTable(located.location, options, _format(), names_version=True)
-        except bigquery_commits.FoundViewError:
+        except bigquery.FoundViewError:
             raise self._view(identifier) from None
         location = str(table.metadata_location)
         own = getattr(getattr(table, "metadata", None), "properties", None) or {}
@@ -131,9 +131,9 @@ class PyIcebergCatalog(Catalog):
     def _located(self, identifier: Identifier) -> str | None:
         """The location of the metadata file, of catalogs that are asked without PyIceberg; None: PyIceberg asks."""
         if commits.is_sql(self.catalog):
-            return sql_commits.located(self.catalog, identifier)
+            return sql.located(self.catalog, identifier)
         if commits.is_bigquery(self.catalog):
-            return bigquery_commits.located(self.catalog, identifier)
+            return bigquery.located(self.catalog, identifier)
         return None
 
     def _of_answer(self, answer: Mapping[str, Any], identifier: Identifier) -> CatalogTable:
@@ -337,7 +337,7 @@ def _with_time_limits(catalog: Any) -> Any:
     """A copy of a REST or BigQuery catalog whose requests have time limits, which PyIceberg's have not; else itself."""
     if commits.is_bigquery(catalog):
         limited = copy.copy(catalog)
-        limited.client = bigquery_commits.LimitedClient(catalog.client)
+        limited.client = bigquery.LimitedClient(catalog.client)
         return limited
     session = getattr(catalog, "_session", None)
     if session is None or not hasattr(session, "hooks"):

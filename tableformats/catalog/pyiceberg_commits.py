@@ -24,8 +24,8 @@ from ..errors import (
 )
 from ..io.catalog_commits import StagedTable
 from ..io.stores.base import PutOutcome
-from . import bigquery_commits, dynamodb_commits, sql_commits
 from .base import Identifier, dotted
+from .swaps import bigquery, dynamodb, sql
 
 __all__ = [
     "NoSuchEndpointError",
@@ -236,10 +236,10 @@ def swap(catalog: Any, identifier: Identifier, old: str, new: str) -> PutOutcome
     See :meth:`tableformats.io.catalog_commits.CatalogWriter.swap`.
     """
     if is_dynamodb(catalog):
-        return dynamodb_commits.swap(catalog.dynamodb, catalog.dynamodb_table_name, identifier, old, new)
+        return dynamodb.swap(catalog.dynamodb, catalog.dynamodb_table_name, identifier, old, new)
     if is_bigquery(catalog):
-        return bigquery_commits.swap(catalog, identifier, old, new)
-    return sql_commits.swap(catalog, identifier, old, new)
+        return bigquery.swap(catalog, identifier, old, new)
+    return sql.swap(catalog, identifier, old, new)
 
 
 def stage(catalog: Any, identifier: Identifier, definition: Mapping[str, Any]) -> tuple[StagedTable, Mapping[str, Any]]:
@@ -262,7 +262,7 @@ def stage(catalog: Any, identifier: Identifier, definition: Mapping[str, Any]) -
         raise NoSuchNamespaceError(namespace)
     location = definition.get("location")
     if location is None and is_bigquery(catalog):
-        location = bigquery_commits.new_location(catalog, identifier)
+        location = bigquery.new_location(catalog, identifier)
     try:
         return StagedTable(catalog._resolve_table_location(location, namespace, identifier[-1])), {}
     except ValueError:
@@ -277,9 +277,9 @@ def stage(catalog: Any, identifier: Identifier, definition: Mapping[str, Any]) -
 def register(catalog: Any, identifier: Identifier, location: str) -> PutOutcome:
     """See :meth:`tableformats.io.catalog_commits.CatalogWriter.register`."""
     if is_dynamodb(catalog):
-        return dynamodb_commits.create(catalog.dynamodb, catalog.dynamodb_table_name, identifier, location)
+        return dynamodb.create(catalog.dynamodb, catalog.dynamodb_table_name, identifier, location)
     if is_bigquery(catalog):
-        return bigquery_commits.create(catalog, identifier, location)
+        return bigquery.create(catalog, identifier, location)
     outcome = _attempt(lambda: catalog.register_table(identifier, location))
     if outcome is PutOutcome.UNKNOWN and is_sql(catalog):
         _close_idle(catalog.engine)
@@ -287,7 +287,7 @@ def register(catalog: Any, identifier: Identifier, location: str) -> PutOutcome:
 
 
 def _close_idle(engine: Any) -> None:
-    """Let no connection be used again on which a commit failed: see :mod:`.sql_commits`."""
+    """Let no connection be used again on which a commit failed: see :mod:`.swaps.sql`."""
     from sqlalchemy.pool import SingletonThreadPool, StaticPool
 
     if isinstance(engine.pool, (SingletonThreadPool, StaticPool)):  # a database in memory ends with its connection

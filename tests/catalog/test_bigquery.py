@@ -228,7 +228,7 @@ def test_a_service_that_does_not_answer_is_given_up(
     stub: BigQueryStub, catalog: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Google's library asks again for ten minutes."""
-    monkeypatch.setattr("tableformats.catalog.bigquery_commits._READ_S", 0.3)
+    monkeypatch.setattr("tableformats.catalog.swaps.bigquery._READ_S", 0.3)
     monkeypatch.setattr(stub, "reading", (503, "backendError"))
     with pytest.raises(tf.CatalogConnectionError, match=r"catalog 'big' does not answer.*'n\.t'"):
         tf.open_table("n.t", catalog=catalog)

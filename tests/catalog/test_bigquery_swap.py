@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import tableformats as tf
-from tableformats.catalog import bigquery_commits
+from tableformats.catalog.swaps import bigquery
 from tableformats.plugin import PutOutcome
 
 NAME = ("n", "t")
@@ -39,12 +39,12 @@ class Client:
 @pytest.fixture
 def client(monkeypatch: pytest.MonkeyPatch) -> Client:
     client = Client()
-    monkeypatch.setattr(bigquery_commits, "_get", lambda catalog, identifier: client.table)
+    monkeypatch.setattr(bigquery, "_get", lambda catalog, identifier: client.table)
     return client
 
 
 def swapped(client: Client, old: str = "old") -> PutOutcome:
-    return bigquery_commits.swap(SimpleNamespace(client=client), NAME, old, "new")
+    return bigquery.swap(SimpleNamespace(client=client), NAME, old, "new")
 
 
 def test_the_table_is_changed_under_the_condition_of_its_etag(client: Client) -> None:

@@ -11,9 +11,9 @@ import time
 import uuid
 from typing import Any
 
-from ..io.stores.base import PutOutcome
+from ...io.stores.base import PutOutcome
+from ..base import Identifier
 from .aws_answers import attempted
-from .base import Identifier
 
 __all__ = ["create", "swap"]
 

@@ -10,10 +10,10 @@ import sqlite3
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from ..io.stores.base import PutOutcome
+from ...io.stores.base import PutOutcome
 
 if TYPE_CHECKING:
-    from .base import Identifier
+    from ..base import Identifier
 
 __all__ = ["located", "swap"]
 

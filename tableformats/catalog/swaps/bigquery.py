@@ -10,14 +10,13 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from ..errors import UnsupportedFeatureError
-from ..io.stores.base import PutOutcome
-from .base import Identifier
+from ...errors import UnsupportedFeatureError
+from ...io.stores.base import PutOutcome
+from ..base import Identifier
 
 __all__ = ["FoundViewError", "LimitedClient", "create", "located", "needs", "new_location", "swap"]
 
 _LOCATION, _PREVIOUS, _TYPE = "metadata_location", "previous_metadata_location", "table_type"
-_ICEBERG = "ICEBERG"
 _STATISTICS = ("numFiles", "numRows", "totalSize")
 """What Java's catalog says of the snapshot for readers of Hive. It would be wrong after another commit."""
 _HIVE = "org.apache.iceberg.mr.hive.HiveIceberg"
@@ -108,7 +107,7 @@ def create(catalog: Any, identifier: Identifier, location: str) -> PutOutcome:
 
     table = Table(_reference(catalog, identifier))
     table.external_catalog_table_options = {
-        "parameters": {_LOCATION: location, _TYPE: _ICEBERG, "EXTERNAL": "TRUE"},
+        "parameters": {_LOCATION: location, _TYPE: "ICEBERG", "EXTERNAL": "TRUE"},
         "storageDescriptor": {
             "locationUri": location.rpartition("/metadata/")[0],
             "inputFormat": f"{_HIVE}InputFormat",

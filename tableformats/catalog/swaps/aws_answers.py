@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..io.stores.base import PutOutcome
+from ...io.stores.base import PutOutcome
 
 __all__ = ["attempted"]
 

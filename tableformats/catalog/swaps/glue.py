@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..errors import UnsupportedFeatureError
-from ..io.stores.base import PutOutcome
+from ...errors import UnsupportedFeatureError
+from ...io.stores.base import PutOutcome
+from ..base import Identifier
 from .aws_answers import attempted
-from .base import Identifier
 
 __all__ = ["create", "swap"]
 
