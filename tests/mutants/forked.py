@@ -151,8 +151,8 @@ def codes(code: CodeType) -> Iterator[CodeType]:
 
 
 def meaning(code: CodeType) -> tuple[object, ...]:
-    """What the code does, the codes in it left out, wherever its text stands."""
-    constants = [repr(one) for one in code.co_consts if not isinstance(one, CodeType)]
+    """What the code does, and the codes in it, wherever its text stands."""
+    constants = [meaning(one) if isinstance(one, CodeType) else repr(one) for one in code.co_consts]
     return code.co_code, constants, code.co_names, code.co_varnames, code.co_freevars
 
 

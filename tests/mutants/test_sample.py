@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tableformats.columnar import arrays
 from tableformats.expressions.functions.temporal import calendars
 from tests.mutants import forked
 from tests.mutants.sample import changes_of
@@ -64,6 +65,18 @@ def test_forks_judge_mutants(
     items = {item.nodeid: item for item in (item_of(*one) for one in tests.items())}
     assert forked.judged({**mutant, "tests": [*items]}, items) == outcome
     assert calendars.is_leap(2024), "this process has the sound code"
+
+
+@pytest.mark.thread_unsafe
+@pytest.mark.skipif(sys.platform == "win32", reason="forks need POSIX")
+def test_code_within_a_function_is_changed_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(forked, "runtestprotocol", lambda item, **_: [SimpleNamespace(failed=not item.passes())])
+    file = "tableformats/columnar/arrays.py"
+    changes = changes_of(file, (forked.ROOT / file).read_text())
+    change = next(c for c in changes if c.function == "binaries" and c.before == 'value or b""')
+    item = item_of("binaries", lambda: arrays.binaries([b"ab"]).to_pylist() == [b"ab"])
+    mutant = {"file": file, "start": change.start, "end": change.end, "after": change.after, "seconds": 1.0}
+    assert forked.judged({**mutant, "tests": [item.nodeid]}, {item.nodeid: item}) == ("killed", item.nodeid)
 
 
 def test_the_same_code_is_no_mutant() -> None:

@@ -10,10 +10,11 @@ References", "Row Lineage".
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
-from tableformats.plugin import ConstraintViolationError, UnsupportedFeatureError
+from tableformats.plugin import ConstraintViolationError, TableFormatsError, UnsupportedFeatureError
 
 from .normal_metadata import FIRST_PARTITION_ID, MAIN, UNSORTED, normalized, stored
 from .properties import PREVIOUS_VERSIONS
@@ -68,7 +69,8 @@ def apply_updates(
         builder.apply(update)
     if not builder.is_changed and metadata is not None:
         return metadata if isinstance(metadata, dict) else dict(metadata)
-    return builder.finish(metadata, previous_file)
+    with builder.refusing():
+        return builder.finish(metadata, previous_file)
 
 
 class _Builder:
@@ -93,9 +95,17 @@ class _Builder:
             raise UnsupportedFeatureError(
                 f"the update {self.action[:100]!r} is not known", field="action", hint="Nothing was written"
             )
-        try:
+        with self.refusing():
             apply(self, update)
-        except (KeyError, TypeError) as error:
+
+    @contextmanager
+    def refusing(self) -> Iterator[None]:
+        """What an update lacks, or has of another type, is a refusal."""
+        try:
+            yield
+        except TableFormatsError:
+            raise
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
             self.refuse(f"it is malformed: {type(error).__name__} {str(error)[:100]}")
 
     def refuse(self, message: str) -> NoReturn:
