@@ -10,7 +10,6 @@ import os
 import subprocess
 import sys
 import threading
-import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -22,9 +21,8 @@ import tableformats as tf
 from tableformats.io.storage import PutOutcome, Storage
 from tests.support.delta_log import DeltaLog
 from tests.support.s3_stub import S3Stub
-from tests.support.services import Store, running_fake_gcs
+from tests.support.services import Store, gcs_upload, running_fake_gcs, upload
 
-UPLOAD = "/upload/storage/v1/b/bucket/o?uploadType=media&name="
 COMMITS = 12
 WRITER = """
 import json, sys, urllib.request
@@ -76,11 +74,11 @@ def first_commit(root: Path, put: Callable[[str, bytes], Any]) -> None:
 def test_readers_see_what_another_process_has_written(store: Store, tmp_path: Path) -> None:
     location, options = f"{store[0]}/beside", store[1]
     storage = Storage(location, options)
-    upload = f"{options['base_url']}{UPLOAD}" if location.startswith("gs:") else ""
+    posts_to = gcs_upload(store) if location.startswith("gs:") else ""
 
     def put(name: str, data: bytes) -> None:
-        if upload:
-            urllib.request.urlopen(f"{upload}beside/{name}", data, timeout=10).close()
+        if posts_to:
+            upload(store, f"beside/{name}", data)
         else:
             storage.put(storage.join(name), data)
 
@@ -88,7 +86,7 @@ def test_readers_see_what_another_process_has_written(store: Store, tmp_path: Pa
     table = tf.open_table(location, storage_options=options)
     updated = table.snapshot()
     uncached = tf.open_table(location, storage_options=options, cache=False)
-    argument = json.dumps([location, options, COMMITS, upload])
+    argument = json.dumps([location, options, COMMITS, posts_to])
     command = [sys.executable, "-c", WRITER, argument]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as writer:
         assert writer.stdin is not None and writer.stdout is not None

@@ -1,8 +1,8 @@
 """Tables on Azure and Google's store in Spark.
 
 Executors' planning and the portable path need nothing but this library, so they run in the session of the other tests,
-which has no connector. The native path has Hadoop's connector for Azure (ABFS), and a session of its own: it takes a
-minute, so it runs where ``TABLEFORMATS_SERVICES`` is set. Google's connector was not tried.
+which has no connector. The native path has Hadoop's connector for Azure (ABFS), or Google's for GCS, and a session of
+its own: each takes a minute, so they run where ``TABLEFORMATS_SERVICES`` is set.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ import pytest
 import tableformats as tf
 from tests.spark.support import hadoop_connectors
 from tests.support.s3_stub import S3Stub
-from tests.support.services import AZURITE_KEY, Store, running_azurite
+from tests.support.services import AZURITE_KEY, Store, running_azurite, running_fake_gcs, upload
 
 HOST = "devstoreaccount1.dfs.core.windows.net"
 
@@ -34,9 +34,14 @@ def azurite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
 
 
 @pytest.fixture(scope="module")
-def gcs() -> Iterator[Store]:
+def gcs_stub() -> Iterator[S3Stub]:
     with S3Stub() as stub:
-        yield "gs://bucket", stub.gcs_options
+        yield stub
+
+
+@pytest.fixture(scope="module")
+def gcs(gcs_stub: S3Stub) -> Store:
+    return "gs://bucket", gcs_stub.gcs_options
 
 
 def written(store: Store, format: str) -> tf.Table:
@@ -66,10 +71,9 @@ import json, sys
 from pyspark.sql import SparkSession
 import tableformats as tf
 
-class_path, trust, settings, location, options = json.loads(sys.argv[1])
+class_path, java, settings, location, options = json.loads(sys.argv[1])
 builder = SparkSession.builder.master("local[2]").config("spark.driver.extraClassPath", class_path)
 builder = builder.config("spark.driver.memory", "768m").config("spark.ui.enabled", "false")
-java = f"-Djavax.net.ssl.trustStore={trust} -Djavax.net.ssl.trustStorePassword=changeit"
 builder = builder.config("spark.driver.extraJavaOptions", java)
 for name, value in settings.items():
     builder = builder.config(f"spark.hadoop.{name}", value)
@@ -83,11 +87,34 @@ print("\\nFACTS", json.dumps(found))
 """
 
 
+def check_native_rows(jars: Callable[[], list[str]], java: str, settings: dict[str, str], store: Store) -> None:
+    """Read both tables of the store in a session that has a connector and these settings."""
+    try:
+        class_path = ":".join(jars())
+    except hadoop_connectors.Unavailable as error:
+        pytest.skip(str(error))
+    location, options = store
+    argument = json.dumps([class_path, java, settings, location, options])
+    environment = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
+    done = subprocess.run(
+        [sys.executable, "-c", JOB, argument], capture_output=True, text=True, timeout=300, env=environment
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    found = json.loads(done.stdout.rpartition("\nFACTS ")[2])
+    for rows, files in found.values():
+        assert rows == [2, 3, 4] and all(path.startswith(f"{location}/") for path in files) and len(files) == 2
+    assert AZURITE_KEY not in done.stdout
+
+
 @pytest.fixture
-def certificate(tmp_path: Path) -> Path:
-    """A certificate for the loopback, its key, and a store of Java that trusts it: ABFS wants TLS."""
+def connectors() -> None:
     if not os.environ.get("TABLEFORMATS_SERVICES"):
-        pytest.skip("a session with Hadoop's connector takes a minute: set TABLEFORMATS_SERVICES=1")
+        pytest.skip("a session with a connector takes a minute: set TABLEFORMATS_SERVICES=1")
+
+
+@pytest.fixture
+def certificate(connectors: None, tmp_path: Path) -> Path:
+    """A certificate for the loopback, its key, and a store of Java that trusts it: ABFS wants TLS."""
     for program in ("openssl", "keytool"):
         if shutil.which(program) is None:
             pytest.skip(f"needs {program} on the path")
@@ -100,14 +127,10 @@ def certificate(tmp_path: Path) -> Path:
 
 
 def test_the_native_path_on_azure(certificate: Path, tmp_path: Path) -> None:
-    try:
-        class_path = ":".join(hadoop_connectors.azure_jars())
-    except hadoop_connectors.Unavailable as error:
-        pytest.skip(str(error))
     with running_azurite(tmp_path, certificate) as (_, options):
-        location = f"abfss://bucket@{HOST}"
+        store: Store = f"abfss://bucket@{HOST}", options
         for format in ("delta", "iceberg"):
-            written((location, options), format)
+            written(store, format)
         settings = {
             "fs.azure.abfs.endpoint": options["endpoint"].split("/")[2],
             "fs.azure.account.hns.enabled": "false",
@@ -115,13 +138,17 @@ def test_the_native_path_on_azure(certificate: Path, tmp_path: Path) -> None:
             "fs.azure.ssl.channel.mode": "Default_JSSE",
             f"fs.azure.account.key.{HOST}": AZURITE_KEY,
         }
-        argument = json.dumps([class_path, str(certificate / "trust.jks"), settings, location, options])
-        environment = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
-        done = subprocess.run(
-            [sys.executable, "-c", JOB, argument], capture_output=True, text=True, timeout=300, env=environment
-        )
-    assert done.returncode == 0, done.stderr[-4000:]
-    found = json.loads(done.stdout.rpartition("\nFACTS ")[2])
-    for rows, files in found.values():
-        assert rows == [2, 3, 4] and all(path.startswith(f"{location}/") for path in files) and len(files) == 2
-    assert AZURITE_KEY not in done.stdout
+        java = f"-Djavax.net.ssl.trustStore={certificate / 'trust.jks'} -Djavax.net.ssl.trustStorePassword=changeit"
+        check_native_rows(hadoop_connectors.azure_jars, java, settings, store)
+
+
+def test_the_native_path_on_gcs(connectors: None, gcs_stub: S3Stub) -> None:
+    """The stub takes what is written; the emulator, which takes no files by that API, gets them as they are."""
+    gcs_stub.objects.clear()
+    with running_fake_gcs() as store:
+        for format in ("delta", "iceberg"):
+            written(("gs://bucket", gcs_stub.gcs_options), format)
+        for name, (data, _) in gcs_stub.objects.items():
+            upload(store, name, data)
+        own = {"fs.gs.storage.root.url": store[1]["base_url"], "fs.gs.auth.type": "UNAUTHENTICATED"}
+        check_native_rows(hadoop_connectors.gcs_jars, "", {**hadoop_connectors.GCS_SETTINGS, **own}, store)

@@ -22,10 +22,20 @@ from contextlib import contextmanager
 from email.utils import formatdate
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
-__all__ = ["AZURITE_KEY", "Store", "free_port", "running_azurite", "running_fake_gcs", "running_moto"]
+__all__ = [
+    "AZURITE_KEY",
+    "Store",
+    "free_port",
+    "gcs_upload",
+    "running_azurite",
+    "running_fake_gcs",
+    "running_moto",
+    "upload",
+]
 
 Store = tuple[str, dict[str, Any]]
 """A bucket or container, and the options that open it."""
@@ -69,6 +79,16 @@ def running_fake_gcs() -> Iterator[Store]:
         request = urllib.request.Request(f"{endpoint}/storage/v1/b", body, {"Content-Type": "application/json"})
         _open(request)
         yield "gs://bucket", {"base_url": endpoint, "bearer_token": "anybody"}
+
+
+def gcs_upload(store: Store) -> str:
+    """Where fake-gcs-server takes a file, if the file's name is added and the content is posted."""
+    return f"{store[1]['base_url']}/upload/storage/v1/b/bucket/o?uploadType=media&name="
+
+
+def upload(store: Store, name: str, data: bytes) -> None:
+    """Put a file into the bucket of fake-gcs-server."""
+    _open(urllib.request.Request(gcs_upload(store) + quote(name, safe=""), data))
 
 
 @contextmanager
