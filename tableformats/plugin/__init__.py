@@ -100,7 +100,7 @@ if TYPE_CHECKING:
     from ..io.exclusive_put import check_exclusive_puts, put_exclusively
     from ..runtime.turns import local_turn
     from .upkeep import CheckpointResult, KeptFiles
-    from .verification import Violation
+    from .verification import Violation, file_sizes
     from .writing.parquet_options import BloomFilter, ParquetOptions
     from .writing.row_rules import (
         ComputedColumn,
@@ -252,6 +252,7 @@ __all__ = [
     "days_from_civil",
     "deletes_type",
     "distinct",
+    "file_sizes",
     "flat",
     "free_after_fork",
     "generated_column",
@@ -317,6 +318,7 @@ _LOADED_WHEN_USED = {
     "TableUpdates": "..io.catalog_commits",
     "KeptFiles": ".upkeep",
     "Violation": ".verification",
+    "file_sizes": ".verification",
     "WriteTarget": ".writing.write_target",
     "added_files_schema": ".writing.write_target",
     "check_exclusive_puts": "..io.exclusive_put",

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
-from ..dataclass import dataclass
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
-__all__ = ["Violation"]
+from ..dataclass import dataclass
+from ..runtime.threads import in_order
+
+if TYPE_CHECKING:
+    from ..io.storage import Storage
+
+__all__ = ["Violation", "file_sizes"]
 
 
 @dataclass(frozen=True)
@@ -30,3 +39,23 @@ class Violation:
     source: str
     path: str | None = None
     version: int | None = None
+
+
+def file_sizes(storage: Storage, paths: Sequence[str]) -> Iterator[int | None]:
+    """:meth:`Storage.size_of` for each of many absolute paths, in their order.
+
+    Raises
+    ------
+    StoreError
+        As the store fails.
+    """
+    # A thread is asked for a request; the size of a local file is known at once.
+    return map(_local_size, paths) if storage.is_local else in_order(storage.size_of, paths)
+
+
+def _local_size(path: str) -> int | None:
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    return found.st_size if stat.S_ISREG(found.st_mode) else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.mutants.mutant import Mutant
 
 _CHECKPOINTS = ("test_checkpoint_writing.py",)
+_COLUMNS = ("delta/test_verify_columns.py",)
 _UPKEEP = ("delta/test_upkeep.py",)
 
 MUTANTS = (
@@ -127,5 +128,29 @@ MUTANTS = (
         'if name == "add":',
         "a removed file of an older commit comes back",
         _UPKEEP,
+    ),
+    Mutant(
+        "two-statistics-in-one-text",
+        "delta:_read",
+        """f'{{"{_MARK}":0,'""",
+        "'{'",
+        "statistics that are no JSON pass the verifier",
+        _COLUMNS,
+    ),
+    Mutant(
+        "equal-doubles-are-equal-numbers",
+        "delta:_may_cross",
+        "if lower.type == pa.float64():",
+        "if False:",
+        "bounds in the wrong order pass the verifier",
+        _COLUMNS,
+    ),
+    Mutant(
+        "a-required-field-of-a-vector",
+        "delta:doubtful_fields",
+        "_true(pc.is_valid(vectors)) & _without_required(below, VECTOR)",
+        "_true(pc.is_null(vectors)) & _without_required(below, VECTOR)",
+        "a deletion vector without a size passes the verifier",
+        _COLUMNS,
     ),
 )

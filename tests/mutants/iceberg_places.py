@@ -47,4 +47,12 @@ MUTANTS = (
         "each commit that waited for another loses its first try",
         ("runtime/test_turns.py",),
     ),
+    Mutant(
+        "split-offsets-may-repeat",
+        "iceberg:_splits",
+        "items[1:] <= items[:-1]",
+        "items[1:] < items[:-1]",
+        "a split offset that is there twice passes the verifier",
+        ("iceberg/test_verify.py",),
+    ),
 )

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import unquote
 
 from tableformats.plugin import (
+    FALSE,
     FOOTER_ITEMS,
     WHOLE_BYTES,
     CorruptMetadataError,
@@ -130,10 +131,21 @@ class CheckpointFile:
         return actions
 
     def structs(self, name: str) -> Iterator[dict[str, Any]]:
-        """The non-null values of the top-level struct ``name`` of a Parquet file. Raises CorruptMetadataError.
+        """The values of :meth:`struct_arrays`, one by one. Raises CorruptMetadataError."""
+        for values in self.struct_arrays(name):
+            with guard_parquet(self.path):
+                rows = values.to_pylist()
+            yield from rows
+
+    def struct_arrays(self, name: str) -> Iterator[pa.StructArray]:
+        """The top-level struct ``name`` of a Parquet file, without rows where it or each member is null.
 
         Members that repeat others in the types of the table's columns are left out: Python's dates cannot hold each
         of their values.
+
+        Raises
+        ------
+        CorruptMetadataError
         """
         import pyarrow as pa
 
@@ -146,11 +158,13 @@ class CheckpointFile:
             paths = [path for path in _leaf_paths(footer, f"{name}.") if not path.split(".")[1].endswith("_parsed")]
             if not paths:
                 return
-            with self._open() as parquet:  # few rows at once, as callers often need the first value alone
+            with self._open(encoded=False) as parquet:  # few rows at once: callers often need the first value alone
                 for batch in parquet.iter_batches(_FEW_ROWS, columns=paths, use_threads=False):
-                    for value in pc.drop_null(batch.column(name)).to_pylist():
-                        if any(part is not None for part in value.values()):
-                            yield value
+                    values = pc.drop_null(batch.column(name))
+                    is_set = FALSE
+                    for member in values.flatten():
+                        is_set = pc.or_(is_set, pc.is_valid(member))
+                    yield pc.filter(values, is_set)
 
     def needed_groups(
         self, group_filter: GroupFilter, report: ScanReport, has_newer: bool, split: CheckpointSplit | None = None

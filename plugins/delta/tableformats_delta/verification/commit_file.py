@@ -19,21 +19,30 @@ from .rules import violation
 if TYPE_CHECKING:
     from tableformats.plugin import Storage
 
-__all__ = ["CommitFile", "FileKey", "file_key"]
+__all__ = ["CommitFile", "FileKey", "file_key", "path_of", "with_vector"]
 
-FileKey = tuple[str, str | None]
-"""A decoded path, and what identifies the deletion vector."""
+FileKey = str
+"""A decoded path; behind NUL, which no path has, what identifies the deletion vector."""
 
 
 def file_key(action: Mapping[str, Any]) -> FileKey:
     """What identifies the logical file of a file action."""
-    vector = action.get("deletionVector")
-    name = None
-    if isinstance(vector, Mapping) and vector.get("storageType") is not None:
-        offset = vector.get("offset")
-        name = f"{vector.get('storageType')}{vector.get('pathOrInlineDv')}" + ("" if offset is None else f"@{offset}")
     path = action.get("path")
-    return normalize(unquote(path)) if isinstance(path, str) else "", name
+    return with_vector(normalize(unquote(path)) if isinstance(path, str) else "", action.get("deletionVector"))
+
+
+def with_vector(path: str, vector: Any) -> FileKey:
+    """The key of a decoded path with a deletion vector, or without one."""
+    if not isinstance(vector, Mapping) or vector.get("storageType") is None:
+        return path
+    offset = vector.get("offset")
+    name = f"{vector.get('storageType')}{vector.get('pathOrInlineDv')}"
+    return f"{path}\0{name}" if offset is None else f"{path}\0{name}@{offset}"
+
+
+def path_of(key: FileKey) -> str:
+    """The decoded path."""
+    return key.partition("\0")[0]
 
 
 @dataclass

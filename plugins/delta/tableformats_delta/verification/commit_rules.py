@@ -13,14 +13,14 @@ from typing import Any
 from tableformats.plugin import Violation
 
 from ..schema.features import READER_FEATURES
-from .commit_file import CommitFile, file_key
+from .commit_file import CommitFile, file_key, path_of
 from .rules import violation
 
-__all__ = ["commit_violations", "field_violations", "protocol_violations"]
+__all__ = ["FIELDS", "VECTOR", "Fields", "commit_violations", "field_violations", "protocol_violations"]
 
-_Fields = Mapping[str, tuple[type, bool]]
+Fields = Mapping[str, tuple[type, bool]]
 _REQUIRED, _OPTIONAL = True, False
-FIELDS: Mapping[str, _Fields] = {
+FIELDS: Mapping[str, Fields] = {
     "add": {
         "path": (str, _REQUIRED),
         "partitionValues": (dict, _REQUIRED),
@@ -65,7 +65,7 @@ FIELDS: Mapping[str, _Fields] = {
         "removed": (bool, _REQUIRED),
     },
 }
-_VECTOR: _Fields = {
+VECTOR: Fields = {
     "storageType": (str, _REQUIRED),
     "pathOrInlineDv": (str, _REQUIRED),
     "offset": (int, _OPTIONAL),
@@ -97,14 +97,14 @@ def field_violations(name: str, action: Mapping[str, Any], path: str, version: i
     yield from _fields(name, action, FIELDS.get(name, {}), path, version)
     vector = action.get("deletionVector")
     if name in ("add", "remove") and isinstance(vector, Mapping):
-        yield from _fields(f"{name}.deletionVector", vector, _VECTOR, path, version)
+        yield from _fields(f"{name}.deletionVector", vector, VECTOR, path, version)
     stored = action.get("path")
     if name in ("add", "remove", "cdc") and isinstance(stored, str) and (not stored or _NO_URI.search(stored)):
         yield violation("path", f"{stored!r} is no URI", path, version)
 
 
 def _fields(
-    name: str, action: Mapping[str, Any], fields: _Fields, path: str, version: int | None
+    name: str, action: Mapping[str, Any], fields: Fields, path: str, version: int | None
 ) -> Iterator[Violation]:
     for field, (kind, is_required) in fields.items():
         value = action.get(field)
@@ -128,10 +128,10 @@ def _duplicates(commit: CommitFile) -> Iterator[Violation]:
     where = commit.path, commit.version
     keys = {kind: [file_key(action) for _, action in commit.of(kind)] for kind in ("add", "remove")}
     for kind, found in keys.items():
-        for path, count in Counter(path for path, _ in found).items():
+        for path, count in Counter(map(path_of, found)).items():
             if count > 1:
                 yield violation("duplicate-action", f"{count} actions {kind} of {path!r}", *where)
-    for path, _ in sorted(set(keys["add"]) & set(keys["remove"]), key=repr):
+    for path in sorted(map(path_of, set(keys["add"]) & set(keys["remove"]))):
         yield violation("add-and-remove", f"{path!r}, with the same deletion vector or none", *where)
     for kind, rule in _ONE.items():
         if (count := len(list(commit.of(kind)))) > 1:

@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from tableformats.plugin import Field, StoreError, TableFormatsError, Violation, in_order, strings
+from tableformats.plugin import Field, StoreError, TableFormatsError, Violation, file_sizes, in_order, strings
 
 from ..deletes.deletion_vectors import read_deletion_vector, stored_path
 from ..schema.partition_values import parse_partition_values
@@ -17,6 +17,8 @@ from .rules import violation
 
 if TYPE_CHECKING:
     from tableformats.plugin import Storage
+
+    from .live_files import LiveFiles
 
 __all__ = ["disk_violations", "partition_violations", "record_count", "statistics_violations"]
 
@@ -140,38 +142,47 @@ def _crossed(least: Any, greatest: Any) -> bool:
 
 
 def disk_violations(
-    storage: Storage, adds: Iterable[Action], source: str, version: int | None, deep: bool
+    storage: Storage, live: LiveFiles, source: str, version: int | None, deep: bool
 ) -> Iterator[Violation]:
     """What is not on the disk as live files' actions say it; if ``deep``, deletion vectors are read."""
+    located = _paths(storage, [str(path) for path in live.values_of("path")])
+    for stored, path in zip(live.values_of("path"), located, strict=True):
+        if not isinstance(path, str):
+            yield violation("path", f"{stored!r}: {path.message}", source, version)
+    sizes = file_sizes(storage, [path for path in located if isinstance(path, str)])
+    for path, said in zip(located, live.values_of("size"), strict=True):
+        if not isinstance(path, str):
+            continue
+        size = next(sizes)
+        if size is None:
+            yield violation("file-missing", "a live file is missing", path, version)
+        elif size != said:
+            yield violation("file-size", f"it has {size} bytes, and its action says {said}", path, version)
+    if deep:
+        located_actions = zip(live.actions(), located, strict=True)
+        known = [(add, path) for add, path in located_actions if isinstance(path, str)]
+        with_vector = [(add, path) for add, path in known if isinstance(add.get("deletionVector"), Mapping)]
+        for some in in_order(lambda one: list(_vector(storage, *one, version)), with_vector):
+            yield from some
 
-    def look(add: Action) -> list[Violation]:
-        return list(_on_disk(storage, add, source, version, deep))
 
-    # A thread is asked for a request, or for a file that is read; the size of a local file is known at once.
-    for found in in_order(look, adds) if deep or not storage.is_local else map(look, adds):
-        yield from found
-
-
-def _on_disk(storage: Storage, add: Action, source: str, version: int | None, deep: bool) -> Iterator[Violation]:
-    stored = add.get("path")
+def _paths(storage: Storage, stored: list[str]) -> list[str | TableFormatsError]:
+    """The paths made absolute, each that cannot be with the reason."""
     try:
-        path = storage.resolve_one(str(stored), encoded=True)
-        size = storage.size_of(path)
-    except StoreError:
-        raise
+        return storage.resolve(strings(stored), encoded=True).to_pylist()  # type: ignore[no-any-return]
+    except (TableFormatsError, ValueError):
+        return [_path(storage, one) for one in stored]
+
+
+def _path(storage: Storage, stored: str) -> str | TableFormatsError:
+    try:
+        return storage.resolve_one(stored, encoded=True)
     except TableFormatsError as error:
-        yield violation("path", f"{stored!r}: {error.message}", source, version)
-        return
-    if size is None:
-        yield violation("file-missing", "a live file is missing", path, version)
-    elif size != add.get("size"):
-        yield violation("file-size", f"it has {size} bytes, and its action says {add.get('size')}", path, version)
-    vector = add.get("deletionVector")
-    if deep and isinstance(vector, Mapping):
-        yield from _vector(storage, add, vector, path, version)
+        return error
 
 
-def _vector(storage: Storage, add: Action, vector: Action, path: str, version: int | None) -> Iterator[Violation]:
+def _vector(storage: Storage, add: Action, path: str, version: int | None) -> Iterator[Violation]:
+    vector = add["deletionVector"]
     try:
         kind, text = str(vector.get("storageType")), str(vector.get("pathOrInlineDv"))
         described = {

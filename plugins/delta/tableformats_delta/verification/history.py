@@ -6,19 +6,23 @@ Source: Delta PROTOCOL.md, "Action Reconciliation", "In-Commit Timestamps", "Row
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from tableformats.plugin import TableFormatsError, Violation, dataclass
 
 from ..schema.table_metadata import TableMetadata
-from .commit_file import CommitFile, FileKey, file_key
+from .column_rules import doubtful_adds
+from .commit_file import CommitFile, file_key, path_of
 from .file_rules import partition_violations, record_count, statistics_violations
+from .live_files import LiveFiles
 from .rules import violation
 
 if TYPE_CHECKING:
     from tableformats.plugin import Storage
+
+    from .checkpoint_contents import CheckpointContents
 
 __all__ = ["History"]
 
@@ -31,8 +35,8 @@ class History:
 
     Attributes
     ----------
-    live : dict
-        The live files: their add actions by key.
+    live : LiveFiles
+        The live files.
     transactions, domains : dict
         The newest action of each.
     version : int or None
@@ -44,7 +48,7 @@ class History:
     storage: Storage
     protocol: Mapping[str, Any] = field(default_factory=dict)
     metadata: Mapping[str, Any] | None = None
-    live: dict[FileKey, dict[str, Any]] = field(default_factory=dict)
+    live: LiveFiles = field(default_factory=LiveFiles)
     transactions: dict[str, dict[str, Any]] = field(default_factory=dict)
     domains: dict[str, dict[str, Any]] = field(default_factory=dict)
     version: int | None = None
@@ -61,11 +65,13 @@ class History:
         features = self.protocol.get("writerFeatures")
         return isinstance(features, list) and name in features
 
-    def begin(self, actions: Iterable[tuple[str, dict[str, Any]]], version: int) -> None:
-        """Start from the actions of a checkpoint."""
-        for name, action in actions:
+    def begin(self, contents: CheckpointContents, version: int) -> None:
+        """Start from a checkpoint."""
+        for block in contents.of("add"):
+            self.live.begin(block)
+        for name, action in contents.actions:
             if name == "add":
-                self.live[file_key(action)] = action
+                self.live.add(file_key(action), action)
             elif name == "protocol":
                 self.protocol = action
             elif name == "metaData":
@@ -131,22 +137,21 @@ class History:
         )
         for _, remove in commit.of("remove"):
             key = file_key(remove)
-            if self.live.pop(key, None) is None:
-                yield violation("remove-of-unknown-file", f"{key[0]!r} is no live file", commit.path, commit.version)
+            if not self.live.remove(key):
+                what = f"{path_of(key)!r} is no live file"
+                yield violation("remove-of-unknown-file", what, commit.path, commit.version)
             if is_append_only and remove.get("dataChange") is not False:
-                yield violation("append-only", f"{key[0]!r} is removed", commit.path, commit.version)
+                yield violation("append-only", f"{path_of(key)!r} is removed", commit.path, commit.version)
 
     def _adds(self, commit: CommitFile) -> Iterator[Violation]:
         adds = [add for _, add in commit.of("add")]
         where = commit.path, commit.version
-        keys = list(map(file_key, adds))
-        named = {path for path, _ in keys} if any(vector for _, vector in keys) else set()
-        paths = {path for path, _ in self.live if path in named} if named else named
-        for add, key in zip(adds, keys, strict=True):
-            if key[0] in paths and key not in self.live:
-                yield violation("duplicate-action", f"{key[0]!r} is live with another deletion vector", *where)
-            self.live[key] = add
-            yield from statistics_violations(add, *where)
+        for add, key in zip(adds, map(file_key, adds), strict=True):
+            if key not in self.live and self.live.has_path(path_of(key)):
+                yield violation("duplicate-action", f"{path_of(key)!r} is live with another deletion vector", *where)
+            self.live.add(key, add)
+        for doubtful in doubtful_adds(adds):
+            yield from statistics_violations(doubtful, *where)
         if self.layout is not None:
             yield from partition_violations(adds, self.layout.partition_columns, *where)
 
@@ -179,8 +184,10 @@ class History:
         """Live files that share row ids."""
         if not self._has_feature("rowTracking"):
             return
-        based = [add for add in self.live.values() if isinstance(add.get("baseRowId"), int)]
-        known = [(int(add["baseRowId"]), record_count(add) or 0, add.get("path")) for add in based]
+        files = zip(*(self.live.values_of(name) for name in ("baseRowId", "stats", "path")), strict=True)
+        known = [
+            (base, record_count({"stats": text}) or 0, path) for base, text, path in files if isinstance(base, int)
+        ]
         end, before = -1, None
         for base, rows, path in sorted(known, key=lambda one: one[:2]):
             if base < end:

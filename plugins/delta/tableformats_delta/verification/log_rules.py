@@ -10,15 +10,17 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tableformats.plugin import MetadataCache, StoreError, TableFormatsError, Violation
+import numpy as np
 
-from ..checkpoints.checkpoint_files import CheckpointFile, expand
-from ..checkpoints.damage import damaged_column
+from tableformats.plugin import StoreError, TableFormatsError, Violation
+
 from ..log.checksums import read_checksum
 from ..log.last_checkpoint import review_hint
 from ..log.listing import Checkpoint, LogFile, LogListing, read_log_file
 from ..log.names import LAST_CHECKPOINT
-from .commit_file import CommitFile, file_key
+from .checkpoint_contents import FILE_ACTIONS, CheckpointContents
+from .column_rules import doubtful_fields
+from .commit_file import CommitFile, FileKey, file_key, path_of
 from .commit_rules import field_violations, protocol_violations
 from .history import History
 from .rules import violation
@@ -27,53 +29,18 @@ if TYPE_CHECKING:
     from tableformats.plugin import Storage
 
 __all__ = [
-    "checkpoint_actions",
     "checkpoint_violations",
     "checksum_violations",
     "compaction_violations",
     "hint_violations",
 ]
 
-_KINDS = ("protocol", "metaData", "txn", "domainMetadata", "checkpointMetadata", "sidecar", "add", "remove")
-_MAPS = ("partitionValues", "tags", "configuration", "options")
-Actions = list[tuple[str, dict[str, Any]]]
-
-
-def checkpoint_actions(storage: Storage, checkpoint: Checkpoint) -> tuple[Actions, list[CheckpointFile]]:
-    """All actions of a checkpoint as in commits, and its files. Raises CorruptMetadataError."""
-    files = expand(storage, checkpoint, MetadataCache(0))
-    found: Actions = []
-    for file in files:
-        if file.is_json:
-            commit = CommitFile.read(storage, LogFile(checkpoint.version, file.path, file.size, 0))
-            found += commit.actions
-            continue
-        for kind in _KINDS:
-            try:
-                found += [(kind, _as_json(row)) for row in file.structs(kind)]
-            except (TypeError, ValueError):  # a map that is none, or whose keys are no texts
-                raise damaged_column(file.path, kind) from None
-    return found, files
-
-
-def _as_json(row: dict[str, Any]) -> dict[str, Any]:
-    """A row of Parquet as an action of JSON: maps are objects, and there are no nulls."""
-    found: dict[str, Any] = {}
-    for name, value in row.items():
-        if name in _MAPS and isinstance(value, list):
-            value = {str(key): one for key, one in value}
-        elif isinstance(value, dict):
-            value = _as_json(value) or None
-        if value is not None and not name.endswith("_parsed"):
-            found[name] = value
-    return found
-
 
 def checkpoint_violations(
-    storage: Storage, checkpoint: Checkpoint, actions: Actions, files: Sequence[CheckpointFile], state: History | None
+    storage: Storage, checkpoint: Checkpoint, contents: CheckpointContents, state: History | None
 ) -> Iterator[Violation]:
     """What a checkpoint breaks; ``state`` is that of its version, where it is known from commits."""
-    path, version = checkpoint.files[0].path, checkpoint.version
+    path, version, actions = checkpoint.files[0].path, checkpoint.version, contents.actions
     counts = Counter(name for name, _ in actions)
     for kind in ("protocol", "metaData"):
         if counts[kind] != 1:
@@ -87,21 +54,30 @@ def checkpoint_violations(
         yield from field_violations(name, action, path, version)
         if name == "protocol":
             yield from protocol_violations(action, path, version)
-    keys = {kind: [file_key(action) for name, action in actions if name == kind] for kind in ("add", "remove")}
+    for block in contents.columns:
+        for row in np.flatnonzero(doubtful_fields(block)).tolist():
+            yield from field_violations(block.kind, block.action(row), path, version)
+    keys = {kind: contents.keys(kind) for kind in FILE_ACTIONS}
     for kind, found in keys.items():
-        for (name, _), count in Counter(found).items():
-            if count > 1:
-                yield violation("duplicate-action", f"{count} actions {kind} of {name!r}", path, version)
-    for name, _ in sorted(set(keys["add"]) & set(keys["remove"]), key=repr):
+        for key, count in _repeated(found):
+            yield violation("duplicate-action", f"{count} actions {kind} of {path_of(key)!r}", path, version)
+    for name in sorted(map(path_of, set(keys["add"]) & set(keys["remove"]))):
         yield violation("add-and-remove", f"{name!r}", path, version)
-    for file in files[len(checkpoint.files) :]:
+    for file in contents.files[len(checkpoint.files) :]:
         size = storage.size_of(file.path)
         if size != file.size:
             yield violation("sidecar", f"{file.path!r} has {size} bytes, and not {file.size}", path, version)
-    if state is not None and set(keys["add"]) != set(state.live):
-        only = [len(set(keys["add"]) - set(state.live)), len(set(state.live) - set(keys["add"]))]
+    if state is not None and (live := set(keys["add"])) != state.live.keys():
+        only = [len(live - state.live.keys()), len(state.live.keys() - live)]
         what = f"{only[0]} files are live in it alone, and {only[1]} in the commits alone"
         yield violation("checkpoint-state", what, path, version)
+
+
+def _repeated(keys: list[FileKey]) -> list[tuple[FileKey, int]]:
+    """The keys that are there more than once, with their number."""
+    if len(set(keys)) == len(keys):
+        return []
+    return [(key, count) for key, count in Counter(keys).items() if count > 1]
 
 
 def checksum_violations(storage: Storage, file: LogFile, state: History) -> Iterator[Violation]:
@@ -114,8 +90,7 @@ def checksum_violations(storage: Storage, file: LogFile, state: History) -> Iter
     except TableFormatsError as error:
         yield violation("checksum-file", error.message, file.path, file.version)
         return
-    sizes = (add.get("size") for add in state.live.values())
-    size = sum(one for one in sizes if isinstance(one, int))
+    size = sum(one for one in state.live.values_of("size") if isinstance(one, int))
     values = (
         ("protocol", state.protocol),
         ("metadata", state.metadata),
@@ -131,11 +106,14 @@ def checksum_violations(storage: Storage, file: LogFile, state: History) -> Iter
     if time is not None and state.in_commit_timestamp is not None and time != state.in_commit_timestamp:
         yield violation("checksum-file", "it has another in-commit timestamp than the log", file.path, file.version)
     known = {name: action for name, action in state.domains.items() if action.get("removed") is not True}
-    for field, key, actions in (("setTransactions", "appId", state.transactions), ("domainMetadata", "domain", known)):
-        listed = content.get(field)
+    for listing, key, actions in (
+        ("setTransactions", "appId", state.transactions),
+        ("domainMetadata", "domain", known),
+    ):
+        listed = content.get(listing)
         names = {str(one.get(key)) for one in listed if isinstance(one, dict)} if isinstance(listed, list) else set()
         if names - set(actions):
-            yield violation("checksum-file", f"{field} has some that the log does not have", file.path, file.version)
+            yield violation("checksum-file", f"{listing} has some that the log does not have", file.path, file.version)
 
 
 def compaction_violations(storage: Storage, file: LogFile, commits: Sequence[CommitFile]) -> Iterator[Violation]:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from copy import copy
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from tableformats.plugin import StoreError, TableFormatsError, Violation
 
 from ..log.listing import LogListing
+from .checkpoint_contents import CheckpointContents
+from .column_rules import doubtful_adds, doubtful_partitions, doubtful_texts
 from .commit_file import CommitFile
 from .commit_rules import commit_violations
 from .file_rules import disk_violations, partition_violations, statistics_violations
 from .history import History
 from .log_rules import (
-    checkpoint_actions,
     checkpoint_violations,
     checksum_violations,
     compaction_violations,
@@ -83,7 +86,7 @@ class _Verification:
         if self._state is not None and self._state.version == self._last:
             yield from self._state.overlapping_row_ids()
             path = self._listing.directory
-            yield from disk_violations(self._storage, self._state.live.values(), path, self._last, self._deep)
+            yield from disk_violations(self._storage, self._state.live, path, self._last, self._deep)
 
     def _versions(self, first: int) -> list[int]:
         """The versions from ``first`` on that have a file; a log may claim any number of others between them."""
@@ -131,25 +134,32 @@ class _Verification:
     def _checkpoint(self, version: int) -> Iterator[Violation]:
         checkpoint = self._listing.checkpoints[version]
         try:
-            actions, files = checkpoint_actions(self._storage, checkpoint)
+            contents = CheckpointContents.read(self._storage, checkpoint)
         except StoreError:
             raise
         except TableFormatsError as error:
             yield violation("damaged-file", error.message, error.path or checkpoint.files[0].path, version)
             return
-        yield from checkpoint_violations(self._storage, checkpoint, actions, files, self._state)
+        yield from checkpoint_violations(self._storage, checkpoint, contents, self._state)
         if self._state is None:
             self._state = History(self._storage)
-            self._state.begin(actions, version)
-            yield from self._files(self._state, checkpoint.files[0].path)
+            self._state.begin(contents, version)
+            yield from self._files(self._state, contents, checkpoint.files[0].path)
 
-    def _files(self, state: History, path: str) -> Iterator[Violation]:
+    def _files(self, state: History, contents: CheckpointContents, path: str) -> Iterator[Violation]:
         """The rules for file actions, of those that a checkpoint has and no commit."""
-        adds = list(state.live.values())
-        for add in adds:
+        layout = state.layout
+        adds: list[Mapping[str, Any]] = [action for name, action in contents.actions if name == "add"]
+        doubtful = list(doubtful_adds(adds))
+        for block in contents.of("add"):
+            doubtful += [block.action(row) for row in np.flatnonzero(doubtful_texts(block)).tolist()]
+            if layout is not None:
+                rows = np.flatnonzero(doubtful_partitions(block, layout.partition_columns)).tolist()
+                adds += [block.action(row) for row in rows]
+        for add in doubtful:
             yield from statistics_violations(add, path, state.version)
-        if state.layout is not None:
-            yield from partition_violations(adds, state.layout.partition_columns, path, state.version)
+        if layout is not None:
+            yield from partition_violations(adds, layout.partition_columns, path, state.version)
 
     def _remember(self, commit: CommitFile) -> None:
         """Keep the commits that compactions need."""

@@ -9,10 +9,13 @@ import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from tableformats.plugin import Violation
 
 from ..manifests.manifest_list import DATA as DATA_MANIFEST
-from .manifest_file import ADDED, DATA, EQUALITY_DELETES, POSITION_DELETES, Entry, ManifestFile
+from .entry_columns import doubtful_entries
+from .manifest_file import ADDED, DATA, EQUALITY_DELETES, EQUALITY_IDS, POSITION_DELETES, Entry, ManifestFile
 from .rules import violation
 from .statistics_rules import statistics_violations
 
@@ -24,6 +27,7 @@ __all__ = ["entry_violations"]
 Found = Iterator[tuple[str, str]]
 """Rule, and what is wrong."""
 
+_SPLIT_OFFSETS = 132
 _FORMATS = ("avro", "orc", "parquet", "puffin")
 _HEADERS = ("partition-spec-id", "format-version", "content")
 """Header keys that version 2 demands beside those of version 1. `schema-id`, too, but the reference leaves it out."""
@@ -33,7 +37,8 @@ _CONTENT = {0: "data", 1: "deletes"}
 def entry_violations(manifest: ManifestFile, content: int, facts: TableFacts) -> Iterator[Violation]:
     """What is wrong with a manifest of ``content`` (``DATA`` or ``DELETES``) itself."""
     looks = [_header(manifest, content, facts), statistics_violations(manifest, facts)]
-    for entry in manifest.entries:
+    for row in np.flatnonzero(doubtful_entries(manifest, content, facts)).tolist():
+        entry = manifest.entries[row]
         looks += [_status(entry, manifest), _file(entry, manifest, content, facts), _deletes(entry, manifest, facts)]
     for look in looks:
         for rule, what in look:
@@ -114,7 +119,7 @@ def _file(entry: Entry, manifest: ManifestFile, content: int, facts: TableFacts)
         yield "data-file", f"{where} has {entry.record_count} rows and {entry.size} bytes"
     if entry.format.lower() not in _FORMATS or (is_data and entry.format.lower() == "puffin"):
         yield "data-file", f"{where} has the format {entry.format!r}"
-    offsets = entry.split_offsets or []
+    offsets = manifest.integers_of(entry, _SPLIT_OFFSETS) or []
     if any(a >= b for a, b in zip(offsets, offsets[1:], strict=False)):
         yield "data-file", f"split offsets of {where} are not ascending: {offsets}"
     if offsets and (offsets[0] < 0 or offsets[-1] >= entry.size):
@@ -126,7 +131,7 @@ def _file(entry: Entry, manifest: ManifestFile, content: int, facts: TableFacts)
             yield "data-file", f"{where} has sort order {entry.sort_order_id}, which the table lacks"
     if entry.first_row_id is not None and (manifest.format_version < 3 or not is_data):
         yield "row-lineage", f"{where} has a first_row_id"
-    for value, f in zip(entry.partition, manifest.spec.fields, strict=True):
+    for value, f in zip(manifest.partition_of(entry), manifest.spec.fields, strict=True):
         if f.transform.name == "void" and value is not None:
             yield "partition-tuple", f"{where}: {f.name!r} is void, and has {value!r}"
         if f.transform.name == "bucket" and value is not None and not 0 <= value < f.transform.width:
@@ -134,14 +139,14 @@ def _file(entry: Entry, manifest: ManifestFile, content: int, facts: TableFacts)
 
 
 def _deletes(entry: Entry, manifest: ManifestFile, facts: TableFacts) -> Found:
-    where = repr(entry.path)
+    where, equality_ids = repr(entry.path), manifest.integers_of(entry, EQUALITY_IDS)
     if entry.content == EQUALITY_DELETES:
-        if not entry.equality_ids:
+        if not equality_ids:
             yield "delete-file", f"equality deletes {where} have no equality_ids"
-        for id in entry.equality_ids or ():
+        for id in equality_ids or ():
             if id not in facts.fields:
                 yield "delete-file", f"equality deletes {where} have the field {id}, which no schema has"
-    elif entry.equality_ids:
+    elif equality_ids:
         yield "delete-file", f"{where} has equality_ids, and no equality deletes"
     if entry.content != POSITION_DELETES:
         if (entry.referenced, entry.content_offset, entry.content_size) != (None, None, None):

@@ -73,7 +73,7 @@ def _sequence(row: Manifest, manifest: ManifestFile, snapshot: Snapshot) -> Foun
         yield "manifest-sequence", f"{where} has {row.sequence_number}, its snapshot {snapshot.sequence_number}"
     if row.added_snapshot_id == snapshot.id and row.sequence_number != snapshot.sequence_number:
         yield "manifest-sequence", f"{where} is new and has {row.sequence_number}, not {snapshot.sequence_number}"
-    live = [_number(entry.sequence_number, row) for entry in manifest.entries if entry.is_live]
+    live = [_number(entry.sequence_number, row) for entry in manifest.live_entries]
     if live and row.min_sequence_number != min(live):
         yield "manifest-sequence", f"min_sequence_number of {where} is {row.min_sequence_number}, not {min(live)}"
     if live and max(live) > row.sequence_number:
@@ -113,9 +113,9 @@ def summary_violations(listed: ManifestList, manifests: list[ManifestFile | None
             yield "partition-summary", f"{where} has {sizes[index]} summaries for {len(spec.fields)} fields"
             continue
         summaries = listed.summaries(np.array([index]), spec)
-        if summaries is not None and manifest.n_live:
+        if summaries is not None and manifest.live_entries:
+            live = pa.array([entry.is_live for entry in manifest.entries], pa.bool_())
             for position, f in enumerate(spec.fields):
-                live = pa.array([entry.is_live for entry in manifest.entries], pa.bool_())
                 values = pc.filter(manifest.partition[position], live)
                 for what in _summary(summaries, f.id, values):
                     yield "partition-summary", f"{f.name!r} of {where}: {what}"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import field
 from functools import cached_property
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,14 +18,27 @@ from ..manifests.statistics import DATA_FILE_ID, ManifestStatistics
 from ..manifests.values import decode_partition
 
 if TYPE_CHECKING:
+    from ..avro.columns import RawColumn
     from ..files.table_files import TableFiles
     from ..manifests.manifest_list import Manifest
     from ..metadata.table_metadata import TableMetadata
 
-__all__ = ["ADDED", "DELETED", "EXISTING", "Entry", "Key", "ManifestFile", "TableFacts", "read_manifest"]
+__all__ = [
+    "ADDED",
+    "DELETED",
+    "EQUALITY_IDS",
+    "EXISTING",
+    "Entry",
+    "Key",
+    "ManifestFile",
+    "TableFacts",
+    "path_of",
+    "read_manifest",
+]
 
 EXISTING, ADDED, DELETED = 0, 1, 2
 DATA, POSITION_DELETES, EQUALITY_DELETES = 0, 1, 2
+EQUALITY_IDS = 135
 MAPS = {109: "value_counts", 110: "null_value_counts", 137: "nan_value_counts"}
 _BOUNDS = {125: "lower_bounds", 128: "upper_bounds"}
 _KEYS = {109: (119, 120), 110: (121, 122), 137: (138, 139), 125: (126, 127), 128: (129, 130)}
@@ -33,8 +46,13 @@ _INTEGERS = {134: "content", 103: "record_count", 104: "file_size_in_bytes", 140
 _INTEGERS |= {142: "first_row_id", 144: "content_offset", 145: "content_size_in_bytes"}
 _TEXTS = {100: "file_path", 101: "file_format", 143: "referenced_data_file"}
 
-Key = tuple[str, "int | None"]
-"""What a live entry is called by: the path, and of a deletion vector where it begins."""
+Key = str
+"""What a live entry is called by: the path; of a deletion vector, behind NUL, also where it begins."""
+
+
+def path_of(key: Key) -> str:
+    """The path."""
+    return key.partition("\0")[0]
 
 
 @dataclass(frozen=True)
@@ -46,39 +64,70 @@ class TableFacts:
     fields: Mapping[int, Field]
 
 
-@dataclass
 class Entry:
-    """An entry as it is stored: None where it has no value. ``partition`` has a plain value for each spec field."""
+    """An entry as it is stored: None where it has no value. ``row`` is its number in the manifest.
 
-    status: int
-    snapshot_id: int | None
-    sequence_number: int | None
-    file_sequence_number: int | None
-    content: int
-    path: str
-    format: str
-    partition: tuple[Any, ...]
-    record_count: int
-    size: int
-    sort_order_id: int | None
-    first_row_id: int | None
-    referenced: str | None
-    content_offset: int | None
-    content_size: int | None
-    equality_ids: list[int] | None
-    split_offsets: list[int] | None
+    ``is_live``, ``is_vector`` and ``key`` are said by the others; many rules ask for them, so they are there. What few
+    rules ask for, the manifest knows by the row.
+    """
 
-    @property
-    def is_live(self) -> bool:
-        return self.status != DELETED
+    __slots__ = (
+        "content",
+        "content_offset",
+        "content_size",
+        "file_sequence_number",
+        "first_row_id",
+        "format",
+        "is_live",
+        "is_vector",
+        "key",
+        "path",
+        "record_count",
+        "referenced",
+        "row",
+        "sequence_number",
+        "size",
+        "snapshot_id",
+        "sort_order_id",
+        "status",
+    )
 
-    @property
-    def is_vector(self) -> bool:
-        return self.content == POSITION_DELETES and self.format.lower() == "puffin"
-
-    @property
-    def key(self) -> Key:
-        return self.path, self.content_offset if self.is_vector else None
+    def __init__(
+        self,
+        row: int,
+        status: int,
+        snapshot_id: int | None,
+        sequence_number: int | None,
+        file_sequence_number: int | None,
+        content: int | None,
+        path: str,
+        format: str,
+        record_count: int,
+        size: int,
+        sort_order_id: int | None,
+        first_row_id: int | None,
+        referenced: str | None,
+        content_offset: int | None,
+        content_size: int | None,
+    ) -> None:
+        self.row = row
+        self.status = status
+        self.snapshot_id = snapshot_id
+        self.sequence_number = sequence_number
+        self.file_sequence_number = file_sequence_number
+        self.content = content or DATA
+        self.path = path
+        self.format = format
+        self.record_count = record_count
+        self.size = size
+        self.sort_order_id = sort_order_id
+        self.first_row_id = first_row_id
+        self.referenced = referenced
+        self.content_offset = content_offset
+        self.content_size = content_size
+        self.is_live = status != DELETED
+        self.is_vector = content == POSITION_DELETES and format.lower() == "puffin"
+        self.key: Key = f"{path}\0{content_offset}" if self.is_vector else path
 
 
 @dataclass
@@ -102,13 +151,27 @@ class ManifestFile:
         return ManifestStatistics(self.columns, None)
 
     @cached_property
-    def live(self) -> dict[Key, Entry]:
-        """The live entries; of two that are called the same, the last."""
-        return {entry.key: entry for entry in self.entries if entry.is_live}
+    def live_entries(self) -> list[Entry]:
+        """The live entries."""
+        return [entry for entry in self.entries if entry.is_live]
 
     @cached_property
-    def n_live(self) -> int:
-        return sum(entry.is_live for entry in self.entries)
+    def live(self) -> dict[Key, Entry]:
+        """The live entries; of two that are called the same, the last."""
+        return {entry.key: entry for entry in self.live_entries}
+
+    def partition_of(self, entry: Entry) -> tuple[Any, ...]:
+        """A plain value for each field of the spec."""
+        return tuple(values[entry.row].as_py() for values in self.partition)
+
+    def integers_of(self, entry: Entry, field_id: int) -> list[int] | None:
+        """A member of ``data_file`` that is a list: ``split_offsets`` or ``equality_ids``."""
+        column, row = self.columns[(DATA_FILE_ID, field_id)], entry.row
+        if column.known is not None and not column.known[row]:
+            return None
+        start, end = (int(column.values[row - 1]) if row else 0), int(column.values[row])
+        items = self.columns[(DATA_FILE_ID, field_id, ELEMENT)].values
+        return items[start:end].tolist()  # type: ignore[no-any-return]
 
     def counts(self, status: int) -> tuple[int, int]:
         """Files and rows of one status."""
@@ -123,12 +186,21 @@ class ManifestFile:
         """Row and field id of each bound that is NaN."""
         for map_id in _BOUNDS:
             for field_id, raw in self.columns.map_columns((DATA_FILE_ID, map_id)).items():
-                if getattr(fields[field_id].type, "name", None) not in ("float", "double"):
-                    continue
-                for row, value in enumerate(raw.bytes_array(pa.binary()).to_pylist()):
-                    kind = {4: "<f4", 8: "<f8"}.get(len(value or b""))
-                    if value and kind and math.isnan(float(np.frombuffer(value, kind)[0])):
-                        yield row, field_id
+                if getattr(fields[field_id].type, "name", None) in ("float", "double"):
+                    yield from ((row, field_id) for row in _nan_rows(raw))
+
+
+def _nan_rows(raw: RawColumn) -> list[int]:
+    """The rows whose bytes are a float or a double that is NaN."""
+    if raw.offsets is None or raw.data is None:
+        return []
+    found = []
+    for kind in ("<f4", "<f8"):
+        width = np.dtype(kind).itemsize
+        rows = np.flatnonzero(raw.valid & (raw.sizes == width))
+        octets = raw.data[raw.offsets[rows].astype(np.int64)[:, None] + np.arange(width)]
+        found.append(rows[np.isnan(octets.view(kind)[:, 0])])
+    return np.sort(np.concatenate(found)).tolist()  # type: ignore[no-any-return]
 
 
 def read_manifest(files: TableFiles, manifest: Manifest, facts: TableFacts) -> ManifestFile:
@@ -156,7 +228,7 @@ def read_manifest(files: TableFiles, manifest: Manifest, facts: TableFacts) -> M
     version = header.text("format-version")
     known = int(version) if version in ("1", "2", "3") else 1
     values = [decode_partition(raw[(DATA_FILE_ID, 102, f.id)], f.type, path, f.name) for f in spec.fields]
-    return ManifestFile(path, len(data), header, spec, known, list(_entries(raw, values)), raw, values)
+    return ManifestFile(path, len(data), header, spec, known, list(_entries(raw)), raw, values)
 
 
 def _wants(spec: PartitionSpec) -> tuple[Want, ...]:
@@ -170,47 +242,19 @@ def _wants(spec: PartitionSpec) -> tuple[Want, ...]:
         *(Want(i, (name,), "text") for i, name in _TEXTS.items()),
         Want(102, ("partition",), "any", "record", tuple(Want(f.id, (f.name,), "any") for f in spec.fields)),
         Want(132, ("split_offsets",), "int", "list"),
-        Want(135, ("equality_ids",), "int", "list"),
+        Want(EQUALITY_IDS, ("equality_ids",), "int", "list"),
         *maps,
     ]
     heads = [(0, "status"), (1, "snapshot_id"), (3, "sequence_number"), (4, "file_sequence_number")]
     return (*(Want(i, (name,)) for i, name in heads), Want(2, ("data_file",), "any", "record", tuple(members)))
 
 
-def _entries(raw: AvroColumns, values: list[pa.Array]) -> Iterator[Entry]:
+def _entries(raw: AvroColumns) -> Iterator[Entry]:
     raw.required((0,), "status")
     for field_id, name in ((100, "file_path"), (101, "file_format"), (103, "record_count"), (104, "file_size")):
         raw.required((DATA_FILE_ID, field_id), name)
+    heads = [raw[(i,)].int_array().to_pylist() for i in (0, 1, 3, 4)]
     numbers = {i: raw[(DATA_FILE_ID, i)].int_array().to_pylist() for i in _INTEGERS}
     texts = {i: raw.strings((DATA_FILE_ID, i), name).to_pylist() for i, name in _TEXTS.items()}
-    lists = {i: _lists(raw, i) for i in (132, 135)}
-    columns = [column.to_pylist() for column in values]
-    partitions: list[tuple[Any, ...]] = list(zip(*columns, strict=True)) if columns else [()] * raw.rows
-    heads = {i: raw[(i,)].int_array().to_pylist() for i in (0, 1, 3, 4)}
-    for row in range(raw.rows):
-        yield Entry(
-            heads[0][row],
-            heads[1][row],
-            heads[3][row],
-            heads[4][row],
-            numbers[134][row] or 0,
-            texts[100][row],
-            texts[101][row],
-            partitions[row],
-            numbers[103][row],
-            numbers[104][row],
-            numbers[140][row],
-            numbers[142][row],
-            texts[143][row],
-            numbers[144][row],
-            numbers[145][row],
-            lists[135][row],
-            lists[132][row],
-        )
-
-
-def _lists(raw: AvroColumns, field_id: int) -> list[list[int] | None]:
-    column = raw[(DATA_FILE_ID, field_id)]
-    ends, valid = column.list_offsets().tolist(), column.valid.tolist()
-    items = raw[(DATA_FILE_ID, field_id, ELEMENT)].int_array().to_pylist()
-    return [items[a:b] if known else None for a, b, known in zip(ends, ends[1:], valid, strict=False)]
+    last = numbers[140], numbers[142], texts[143], numbers[144], numbers[145]
+    return map(Entry, count(), *heads, numbers[134], texts[100], texts[101], numbers[103], numbers[104], *last)

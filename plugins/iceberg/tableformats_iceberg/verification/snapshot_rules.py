@@ -13,7 +13,7 @@ from tableformats.plugin import dataclass
 
 from ..manifests.manifest_list import DATA as DATA_MANIFEST
 from ..manifests.manifest_list import Manifest, ManifestList
-from .manifest_file import ADDED, DATA, DELETED, EQUALITY_DELETES, Entry, Key, ManifestFile
+from .manifest_file import ADDED, DATA, DELETED, EQUALITY_DELETES, Entry, Key, ManifestFile, path_of
 
 if TYPE_CHECKING:
     from ..metadata.table_metadata import Snapshot
@@ -47,9 +47,8 @@ class SnapshotFiles:
     def live(self) -> Iterator[tuple[Entry, Listed]]:
         """The live entries."""
         for pair in self.pairs:
-            for entry in pair[1].entries:
-                if entry.is_live:
-                    yield entry, pair
+            for entry in pair[1].live_entries:
+                yield entry, pair
 
 
 def content_violations(found: SnapshotFiles) -> Found:
@@ -58,10 +57,10 @@ def content_violations(found: SnapshotFiles) -> Found:
         if count > 1:
             yield "manifest-list", f"{path!r} is listed {count} times"
     keys = [key for _, manifest in found.pairs for key in manifest.live]
-    if len(set(keys)) != len(keys) or any(m.n_live != len(m.live) for _, m in found.pairs):
+    if len(set(keys)) != len(keys) or any(len(m.live_entries) != len(m.live) for _, m in found.pairs):
         for key, count in Counter(entry.key for entry, _ in found.live()).items():
             if count > 1:
-                yield "duplicate-file", f"{key[0]!r} is live {count} times"
+                yield "duplicate-file", f"{path_of(key)!r} is live {count} times"
     yield from _vectors(found)
 
 
@@ -82,7 +81,9 @@ def _vectors(found: SnapshotFiles) -> Found:
         entry, (data_row, data_manifest) = target
         if sequence_of(entry, data_row) > sequence_of(vector, row):
             yield "deletion-vector", f"{entry.path!r} is newer than its deletion vector"
-        if data_manifest.spec.id != manifest.spec.id or repr(entry.partition) != repr(vector.partition):
+        if data_manifest.spec.id != manifest.spec.id or repr(data_manifest.partition_of(entry)) != repr(
+            manifest.partition_of(vector)
+        ):
             yield "deletion-vector", f"{entry.path!r} and its deletion vector are of different partitions"
         if vector.record_count > entry.record_count:
             what = f"{vector.record_count} of {entry.record_count} rows"
@@ -112,13 +113,20 @@ class Counts:
 
     @classmethod
     def of(cls, entries: Iterator[Entry] | Sequence[Entry]) -> Counts:
-        counts = cls()
+        """Of data files first: there are the most of them, and of these only three things are counted."""
+        files = records = size = 0
+        others = []
         for entry in entries:
-            counts.size += entry.content_size or 0 if entry.is_vector else entry.size
             if entry.content == DATA:
-                counts.data_files += 1
-                counts.records += entry.record_count
-            elif entry.content == EQUALITY_DELETES:
+                files += 1
+                records += entry.record_count
+                size += entry.size
+            else:
+                others.append(entry)
+        counts = cls(files, records, size)
+        for entry in others:
+            counts.size += entry.content_size or 0 if entry.is_vector else entry.size
+            if entry.content == EQUALITY_DELETES:
                 counts.equality_files += 1
                 counts.equality_rows += entry.record_count
             else:
@@ -197,12 +205,12 @@ def _against_parent(
             what = f"is not in the parent's list, and was added by {row.added_snapshot_id}"
             yield "manifest-list", f"{row.path!r} {what}"
     for keys, marked, name in ((new - old, added, "ADDED"), (old - new, removed, "DELETED")):
-        for path, _ in sorted(keys - marked.keys(), key=str):
+        for path in sorted(map(path_of, keys - marked.keys())):
             yield "status", f"{path!r} is {'new' if name == 'ADDED' else 'gone'}, and no entry says {name}"
-    for path, _ in sorted(removed.keys() & new - added.keys(), key=str):
+    for path in sorted(map(path_of, removed.keys() & new - added.keys())):
         yield "status", f"{path!r} is DELETED, and live"
     unknown = added.keys() & old
-    for path, _ in sorted(unknown, key=str):
+    for path in sorted(map(path_of, unknown)):
         yield "status", f"{path!r} is ADDED, and was there before"
 
 

@@ -73,7 +73,8 @@ def _partitions(manifest: ManifestFile, facts: TableFacts, bounds: Bounds) -> Fo
         least, greatest = f.transform.preimage(manifest.partition[position], source.type)
         wrong = _true(pc.greater(least, upper)) | _true(pc.less(greatest, lower))
         for row in np.flatnonzero(wrong).tolist():
-            what = f"{f.name!r} is {manifest.entries[row].partition[position]!r}, and no value within the bounds has it"
+            value = manifest.partition[position][row].as_py()
+            what = f"{f.name!r} is {value!r}, and no value within the bounds has it"
             yield "partition-tuple", f"{manifest.entries[row].path!r}: {what}"
 
 
@@ -81,8 +82,8 @@ def _known(values: pa.Array | None, count: int) -> np.ndarray:
     """float64[count]: NaN where nothing is known."""
     if values is None:
         return np.full(count, np.nan)
-    found = values.to_pylist()
-    return np.array([np.nan if value is None else value for value in found], np.float64)
+    known: np.ndarray = np.where(to_numpy(pc.is_valid(values)), to_numpy(values), np.nan)
+    return known
 
 
 def _true(flags: pa.Array) -> np.ndarray:

@@ -1,0 +1,78 @@
+"""The live files of a version: add actions of commits, and rows of checkpoints."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, KeysView, Mapping
+from itertools import count
+from typing import Any
+
+from tableformats.plugin import cached_property
+
+from .commit_file import FileKey, path_of
+from .stored_actions import StoredActions
+
+__all__ = ["LiveFiles"]
+
+
+class LiveFiles:
+    """The live files by key. A row of a checkpoint is kept as its number: a checkpoint may have millions."""
+
+    def __init__(self) -> None:
+        self._actions: dict[FileKey, Mapping[str, Any] | int] = {}
+        self._blocks: list[StoredActions] = []
+        self._stored = 0
+
+    def __len__(self) -> int:
+        return len(self._actions)
+
+    def __contains__(self, key: FileKey) -> bool:
+        return key in self._actions
+
+    def keys(self) -> KeysView[FileKey]:
+        return self._actions.keys()
+
+    @cached_property
+    def _paths(self) -> Counter[str]:
+        return Counter(map(path_of, self._actions))
+
+    def has_path(self, path: str) -> bool:
+        """Whether a path is live, with whatever deletion vector."""
+        return self._paths[path] > 0
+
+    def begin(self, block: StoredActions) -> None:
+        """Take the add actions of a checkpoint, before any other."""
+        self._actions.update(zip(block.keys, count(self._stored)))
+        self._blocks.append(block)
+        self._stored += len(block)
+
+    def add(self, key: FileKey, action: Mapping[str, Any]) -> None:
+        """Take an add action."""
+        self._paths[path_of(key)] += key not in self._actions
+        self._actions[key] = action
+
+    def remove(self, key: FileKey) -> bool:
+        """Forget a file; False where it is not live."""
+        paths = self._paths
+        is_live = self._actions.pop(key, None) is not None
+        paths[path_of(key)] -= is_live
+        return is_live
+
+    def values_of(self, name: str) -> list[Any]:
+        """A member of all actions, which is no struct, map or list."""
+        stored = [value for block in self._blocks for value in block.plain(name)]
+        return [stored[one] if isinstance(one, int) else one.get(name) for one in self._actions.values()]
+
+    def actions(self) -> Iterator[Mapping[str, Any]]:
+        """All actions, as in commits."""
+        starts = [0]
+        for block in self._blocks:
+            starts.append(starts[-1] + len(block))
+        at = 0
+        for one in self._actions.values():
+            if not isinstance(one, int):
+                yield one
+                continue
+            while not starts[at] <= one < starts[at + 1]:
+                at = at + 1 if one >= starts[at] else 0
+            yield self._blocks[at].action(one - starts[at])
