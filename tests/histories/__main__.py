@@ -7,6 +7,7 @@
     python -m tests.histories proxied                               # each answer of an S3 server, in every way
     python -m tests.histories killed                                # writers that are killed at each change and request
     python -m tests.histories peers                                 # known bugs, staged for peers and for us
+    python -m tests.histories peers-jars                            # the same for delta-spark and Iceberg's runtime
     python -m tests.histories elsewhere --histories 200             # judged by porcupine too; needs Go
     python -m tests.histories company --seconds 60                  # beside deltalake and PyIceberg, on one table
     python -m tests.histories jars --seconds 120                    # beside delta-spark and Iceberg's runtime
@@ -22,7 +23,7 @@ import multiprocessing
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
@@ -37,8 +38,13 @@ from .interleaving import CASES
 from .killing import VERBS, killed_locally, killed_on_s3
 from .pairs import TABLES, cells, outcome
 from .pairs import triples as all_triples
-from .peers import outcomes, right
+from .peers import CASES as PEER_CASES
+from .peers import Case, outcomes, right
+from .peers_jvm import DELTA_SPARK, version_of_jar
+from .peers_jvm_iceberg import ICEBERG_RUNTIME
 from .tasks import fail, interleave, race
+
+JAR_CASES: Mapping[str, Case] = {**DELTA_SPARK, **ICEBERG_RUNTIME}
 
 
 def runs(histories: int, steps: int, jobs: int, first: int) -> tuple[str, list[str]]:
@@ -137,11 +143,11 @@ def _killed(case: tuple[str, str, str]) -> tuple[Counter[str], list[str]]:
     return counts, violations
 
 
-def peers() -> tuple[str, list[str]]:
+def peers(cases: Iterable[Case], version_of: Callable[[str], str]) -> tuple[str, list[str]]:
     """The table of known bugs, and those that we have."""
     lines, wrong = ["| fault | peer | the peer | tableformats |", "|-|-|-|-|"], []
-    for what, peer, theirs, ours in outcomes():
-        lines.append(f"| {what} | {peer} {version(peer.lower())} | {theirs} | {ours} |")
+    for what, peer, theirs, ours in outcomes(cases):
+        lines.append(f"| {what} | {peer} {version_of(peer)} | {theirs} | {ours} |")
         wrong += [] if right(ours) else [f"{what}: {ours}"]
     return "\n".join(lines), wrong
 
@@ -235,7 +241,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "faults": lambda: faults(given.jobs),
         "proxied": proxied,
         "killed": killed,
-        "peers": peers,
+        "peers": lambda: peers(PEER_CASES.values(), lambda peer: version(peer.lower())),
+        "peers-jars": lambda: peers(JAR_CASES.values(), version_of_jar),
         "company": lambda: company(COMPANIES, given.seconds, given.only),
         "jars": lambda: company(OF_THE_JVM, given.seconds, given.only),
         "elsewhere": lambda: elsewhere(given.histories, given.first),

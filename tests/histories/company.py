@@ -46,6 +46,8 @@ _PROPERTIES = {
     "iceberg": {"write.metadata.previous-versions-max": "100000", "commit.retry.num-retries": "20"},
 }
 _LONGEST_START_S = 150.0
+LEAD = 4
+"""Of writers beside one with a JVM."""
 FIRST = [{"id": number, "p": number % 3, "k": number} for number in range(6)]
 Files = Callable[[], dict[str, bytes]]
 
@@ -54,13 +56,16 @@ Files = Callable[[], dict[str, bytes]]
 class Company:
     """Writers of one table. ``store``: "disk", "S3", or "REST", which is a disk with Iceberg's REST catalog.
 
-    ``unsafe``: why these must not write one table, where their documents say so.
+    ``unsafe``: why these must not write one table, where their documents say so. ``lead``: how many operations a writer
+    may be ahead of the slowest one; 0: each is as fast as it can. Without it a writer that needs a second for a commit
+    loses the race for every version to one that needs a hundredth of that.
     """
 
     format: str
     store: str
     writers: tuple[str, ...]
     unsafe: str = ""
+    lead: int = 0
 
 
 COMPANIES = {
@@ -70,12 +75,15 @@ COMPANIES = {
     "PyIceberg, S3": Company("iceberg", "S3", ("tableformats", "tableformats", "PyIceberg", "PyIceberg")),
 }
 OF_THE_JVM = {
-    "Iceberg's runtime, REST": Company("iceberg", "REST", ("tableformats", "tableformats", "Iceberg's runtime")),
+    "Iceberg's runtime, REST": Company(
+        "iceberg", "REST", ("tableformats", "tableformats", "Iceberg's runtime"), lead=LEAD
+    ),
     "delta-spark, disk": Company(
         "delta",
         "disk",
         ("tableformats", "tableformats", "delta-spark"),
         "delta-spark looks whether a version is there and then renames; its log store of disks is for one driver",
+        lead=LEAD,
     ),
 }
 """With JARs, which the plain companies do without."""
@@ -119,9 +127,10 @@ def _written(
     context.set_forkserver_preload(["tests.histories.company_peers", "tableformats_delta", "tableformats_iceberg"])
     logs = [folder / f"events-{number}" for number in range(len(company.writers))]
     barrier = context.Barrier(len(logs), timeout=_LONGEST_START_S)
+    pace = _Pace(context.Array("q", len(logs)), company.lead)
     level = LEVELS[company.format]
     processes = [
-        context.Process(target=_process, args=(n, name, place, level, seed, str(log), seconds, steps, barrier))
+        context.Process(target=_process, args=(n, name, place, level, seed, str(log), seconds, steps, barrier, pace))
         for n, (name, log) in enumerate(zip(company.writers, logs, strict=True), 1)
     ]
     for process in processes:
@@ -158,8 +167,29 @@ def _made(event: Mapping[str, Any], kinds: Mapping[str, str], made: Mapping[str 
     return made.get(event["op"], None if kinds[event["op"]] == "delete" else -2)
 
 
+@dataclass
+class _Pace:
+    """Holds writers back that are too far ahead of the slowest one. ``done``: how many operations each has done."""
+
+    done: Any
+    lead: int
+
+    def wait(self, number: int, until: float) -> None:
+        while self.lead and self.done[number - 1] - min(self.done) >= self.lead and time.monotonic() < until:
+            time.sleep(0.005)
+
+
 def _process(
-    number: int, name: str, place: Place, level: str, seed: int, log: str, seconds: float, steps: int, barrier: Any
+    number: int,
+    name: str,
+    place: Place,
+    level: str,
+    seed: int,
+    log: str,
+    seconds: float,
+    steps: int,
+    barrier: Any,
+    pace: _Pace,
 ) -> None:
     with open(log, "a", encoding="utf-8") as out:
 
@@ -170,7 +200,13 @@ def _process(
         worker = peers()[name](number, place, level, Recorder(tell=tell), seed)
         worker.warm_up()
         barrier.wait()
-        worker.run(steps, time.monotonic() + seconds)
+        until = time.monotonic() + seconds  # from when all are ready
+        for _ in range(steps):
+            pace.wait(number, until)
+            if time.monotonic() >= until:
+                break
+            worker.step()
+            pace.done[number - 1] += 1
 
 
 def _ledger(place: Place, files: dict[str, bytes]) -> Ledger:

@@ -23,7 +23,7 @@ from ..support.rest_catalog import RestCatalogStub
 from .failing import FaultFoundError, without_waiting
 from .proxy import FaultProxy
 
-__all__ = ["FAULTS", "OPERATIONS", "FailingCatalog", "java_catalog", "stub_catalog"]
+__all__ = ["FAULTS", "OPERATIONS", "FailingCatalog", "java_catalog", "refusal", "stub_catalog"]
 
 FAULTS = (
     *("409", "429", "500", "502", "503", "504", "close", "hang", "rubbish"),
@@ -118,7 +118,7 @@ class FailingCatalog:
 
         before = set(self._folder.rglob("*.parquet"))
         limits = _short_limits(self._patience_s)
-        proxied = FaultProxy(self._uri, plan, refusal=_refusal, hang_s=self._patience_s + 0.4)
+        proxied = FaultProxy(self._uri, plan, refusal=refusal, hang_s=self._patience_s + 0.4)
         with proxied as proxy, limits, without_waiting():
             try:
                 OPERATIONS[operation](name, {**self.direct, "uri": proxy.endpoint})
@@ -167,8 +167,13 @@ class FailingCatalog:
         return found + [f"the verifier: {wrong}" for wrong in itertools.islice(table.verify(), 3)]
 
 
-def _refusal(status: str) -> tuple[str, bytes]:
-    error = {"message": "refused", "type": "CommitFailedException" if status == "409" else "Refused", "code": status}
+def refusal(status: str) -> tuple[str, bytes]:
+    """What a catalog answers with a status."""
+    error = {
+        "message": "refused",
+        "type": "CommitFailedException" if status == "409" else "Refused",
+        "code": int(status),
+    }
     return "application/json", json.dumps({"error": error}).encode()
 
 

@@ -32,7 +32,8 @@ def iceberg_ledger(
 ) -> Ledger:
     """The ledger of a branch: its versions, and what of all of the table is against the specification.
 
-    ``makers``: which operation a column tells of, for operations that leave nothing else. ``order``: the metadata files
+    ``makers``: which operation a column tells of, or a snapshot that a branch is set to, for operations that leave
+    nothing else. ``order``: the metadata files
     that were current, in order, where a catalog says it; without it they are numbered. ``chains``: one commit may have
     several snapshots, each the parent of the next one, as those of PyIceberg.
     """
@@ -107,6 +108,8 @@ class _Reader:
             self._note_files(snapshot, root)
         current = heads.get(self._branch)
         is_moved = current != (None if before is None else _heads(before).get(self._branch))
+        if is_moved and not new:
+            maker = maker or self._makers.get(f"snapshot {current}")
         if (new and of == self._branch) or is_moved or (not new and self._branch == MAIN):
             rows, applications = self._state(snapshots.get(current), snapshots, after, root)  # type: ignore[arg-type]
             self._ledger.entries.append(Entry(-1 if current is None else current, maker, rows, applications))

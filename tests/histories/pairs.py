@@ -8,7 +8,10 @@ with nothing but changes of metadata, and DELETE, UPDATE and overwrites with wha
 Serializable also with an INSERT of rows that they read. Delta PROTOCOL.md, "Transaction Identifiers". Iceberg
 documentation, "Configuration", ``write.delete.isolation-level``; Iceberg specification, "Commit Conflict Resolution and
 Retry": an append has no requirements, a delete or an overwrite needs its files to be there, and under serializable no
-new files with rows that it read. Iceberg REST catalog, ``assert-current-schema-id``.
+new files with rows that it read. Iceberg REST catalog, ``assert-current-schema-id``; ``assert-ref-snapshot-id``: who
+sets a branch to another snapshot names the one that it has, so that whatever moved the branch is a conflict.
+``MergingSnapshotProducer.validationHistory`` in Java: who must know what was committed since its snapshot fails where
+that one is no ancestor of the current snapshot.
 
 The table has the partitions p = 0, 1, 2 with one file each.
 """
@@ -51,7 +54,7 @@ OPERATIONS = {
 }
 """Appends, deletes of whole files and of some rows (R0), overwrites of all, of a condition and of partitions, a new
 column, a transaction of an application, a checkpoint, a compaction of the log, a new definition with new rows, and
-the first version, which has no rows, again. With a b in front: of the branch b, which has the rows of the main one."""
+an older version, which has no rows, again. With a b in front: of the branch b, which has the rows of the main one."""
 BRANCH = "b"
 
 TABLES = {
@@ -99,41 +102,43 @@ TABLES = {
         "iceberg",
         "serializable",
     ): """
-         A0 A1 D0 R0 D1 O  W0 Y0 M  T  P  bA bR bO
-      A0 .  .  .  .  .  .  .  .  .  .  .  .  .  .
-      A1 .  .  .  .  .  .  .  .  .  .  .  .  .  .
-      D0 X  .  X  X  .  X  X  X  .  X  X  .  .  .
-      R0 X  .  X  X  .  X  X  X  .  X  X  .  .  .
-      D1 .  X  .  .  X  X  .  .  .  .  X  .  .  .
-      O  X  X  X  X  X  X  X  X  .  X  X  .  .  .
-      W0 X  .  X  X  .  X  X  X  .  X  X  .  .  .
-      Y0 X  .  X  X  .  X  X  X  .  X  X  .  .  .
-      M  .  .  .  .  .  .  .  .  X  .  X  .  .  .
-      T  .  .  .  .  .  .  .  .  .  =  X  .  .  .
-      P  X  X  X  X  X  X  X  X  X  X  X  .  .  .
-      bA .  .  .  .  .  .  .  .  .  .  .  .  .  .
-      bR .  .  .  .  .  .  .  .  .  .  .  X  X  X
-      bO .  .  .  .  .  .  .  .  .  .  .  X  X  X
+         A0 A1 D0 R0 D1 O  W0 Y0 M  T  P  V  bA bR bO
+      A0 .  .  .  .  .  .  .  .  .  .  .  .  .  .  .
+      A1 .  .  .  .  .  .  .  .  .  .  .  .  .  .  .
+      D0 X  .  X  X  .  X  X  X  .  X  X  X  .  .  .
+      R0 X  .  X  X  .  X  X  X  .  X  X  X  .  .  .
+      D1 .  X  .  .  X  X  .  .  .  .  X  X  .  .  .
+      O  X  X  X  X  X  X  X  X  .  X  X  X  .  .  .
+      W0 X  .  X  X  .  X  X  X  .  X  X  X  .  .  .
+      Y0 X  .  X  X  .  X  X  X  .  X  X  X  .  .  .
+      M  .  .  .  .  .  .  .  .  X  .  X  .  .  .  .
+      T  .  .  .  .  .  .  .  .  .  =  X  X  .  .  .
+      P  X  X  X  X  X  X  X  X  X  X  X  X  .  .  .
+      V  X  X  X  X  X  X  X  X  .  X  X  X  .  .  .
+      bA .  .  .  .  .  .  .  .  .  .  .  .  .  .  .
+      bR .  .  .  .  .  .  .  .  .  .  .  .  X  X  X
+      bO .  .  .  .  .  .  .  .  .  .  .  .  X  X  X
     """,
     (
         "iceberg",
         "snapshot",
     ): """
-         A0 A1 D0 R0 D1 O  W0 Y0 M  T  P  bA bR bO
-      A0 .  .  .  .  .  .  .  .  .  .  .  .  .  .
-      A1 .  .  .  .  .  .  .  .  .  .  .  .  .  .
-      D0 .  .  X  X  .  X  X  X  .  .  X  .  .  .
-      R0 .  .  X  X  .  X  X  X  .  .  X  .  .  .
-      D1 .  .  .  .  X  X  .  .  .  .  X  .  .  .
-      O  .  .  X  X  X  X  X  X  .  .  X  .  .  .
-      W0 .  .  X  X  .  X  X  X  .  .  X  .  .  .
-      Y0 .  .  X  X  .  X  X  X  .  .  X  .  .  .
-      M  .  .  .  .  .  .  .  .  X  .  X  .  .  .
-      T  .  .  .  .  .  .  .  .  .  =  X  .  .  .
-      P  X  X  X  X  X  X  X  X  X  X  X  .  .  .
-      bA .  .  .  .  .  .  .  .  .  .  .  .  .  .
-      bR .  .  .  .  .  .  .  .  .  .  .  .  X  X
-      bO .  .  .  .  .  .  .  .  .  .  .  .  X  X
+         A0 A1 D0 R0 D1 O  W0 Y0 M  T  P  V  bA bR bO
+      A0 .  .  .  .  .  .  .  .  .  .  .  .  .  .  .
+      A1 .  .  .  .  .  .  .  .  .  .  .  .  .  .  .
+      D0 .  .  X  X  .  X  X  X  .  .  X  X  .  .  .
+      R0 .  .  X  X  .  X  X  X  .  .  X  X  .  .  .
+      D1 .  .  .  .  X  X  .  .  .  .  X  X  .  .  .
+      O  .  .  X  X  X  X  X  X  .  .  X  X  .  .  .
+      W0 .  .  X  X  .  X  X  X  .  .  X  X  .  .  .
+      Y0 .  .  X  X  .  X  X  X  .  .  X  X  .  .  .
+      M  .  .  .  .  .  .  .  .  X  .  X  .  .  .  .
+      T  .  .  .  .  .  .  .  .  .  =  X  X  .  .  .
+      P  X  X  X  X  X  X  X  X  X  X  X  X  .  .  .
+      V  X  X  X  X  X  X  X  X  .  X  X  X  .  .  .
+      bA .  .  .  .  .  .  .  .  .  .  .  .  .  .  .
+      bR .  .  .  .  .  .  .  .  .  .  .  .  .  X  X
+      bO .  .  .  .  .  .  .  .  .  .  .  .  .  X  X
     """,
 }
 _COMMIT = re.compile(r"(_delta_log/\d{20}\.json|metadata/v\d+\.metadata\.json)$")
@@ -161,7 +166,10 @@ def outcome(format: str, level: str, *names: str) -> tuple[list[str], list[str]]
         told = {k: f"c_{number}" if k == "column" else _renamed(v, number) for k, v in arguments.items()}
         ops.append(Op(f"o{number}", kind, told, BRANCH if name.startswith(BRANCH) else MAIN))
     branch = BRANCH if format == "iceberg" else MAIN
-    made = MemoryTable.made(format, FIRST, wrap=stepper.wrap, branch=branch, **PROPERTIES[format])
+    is_emptied = format == "iceberg" and "V" in names  # its tables have no snapshot before the first rows
+    made = MemoryTable.made(
+        format, FIRST, wrap=stepper.wrap, branch=branch, is_emptied=is_emptied, **PROPERTIES[format]
+    )
     with made as table, without_waiting():
         writers = []
         for number, op in enumerate(ops):

@@ -9,7 +9,7 @@ import tempfile
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -25,7 +25,7 @@ from ..support.s3_stub import S3Stub
 from .peers_more import MORE
 from .proxy import FaultProxy
 
-__all__ = ["CASES", "Case"]
+__all__ = ["CASES", "Case", "outcomes", "right"]
 
 ROWS = pa.table({"id": [7]})
 Outcome = str
@@ -290,12 +290,12 @@ CASES["a rival's feature"] = (
 CASES |= MORE
 
 
-def outcomes(names: list[str] | None = None) -> list[tuple[str, str, str, str]]:
-    """(fault, peer, the peer's outcome, ours) of the cases."""
+def outcomes(cases: Iterable[Case]) -> list[tuple[str, str, str, str]]:
+    """(fault, peer, the peer's outcome, ours) of cases."""
     found = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for name in names or CASES:
-            what, peer, theirs, ours = CASES[name]
+        for what, peer, theirs, ours in cases:
             found.append((what, peer, theirs(), ours()))
+            print(*found[-1], sep=" | ", flush=True)
     return found

@@ -103,12 +103,15 @@ _BASES: dict[str, tuple[str, dict[str, bytes]]] = {}
 
 
 def _made(
-    format: str, rows: list[dict[str, Any]], create: bool, properties: Mapping[str, str], branch: str
+    format: str, rows: list[dict[str, Any]], create: bool, properties: Mapping[str, str], branch: str, is_emptied: bool
 ) -> tuple[str, dict[str, bytes]]:
     store, location = MemoryStore(), f"s3://histories-{next(_NUMBERS)}/table"
     with served(lambda: store, location):
         if create:
             tf.create_table(location, SCHEMA, format=format, partition_by="p", properties=properties)
+            if is_emptied:
+                tf.open_table(location).append(arrow_of(rows[:1]))
+                tf.open_table(location).delete("true")
             if rows:
                 tf.open_table(location).append(arrow_of(rows))
             if branch != MAIN:
@@ -137,17 +140,21 @@ class MemoryTable:
         wrap: Callable[[MemoryStore], ObjectStore] = lambda store: store,
         create: bool = True,
         branch: str = MAIN,
+        is_emptied: bool = False,
         **properties: str,
     ) -> Iterator[MemoryTable]:
-        """A partitioned table with rows, and with another branch; or an empty place."""
-        key = repr((format, rows, create, branch, sorted(properties.items())))
+        """A partitioned table with rows, and with another branch; or an empty place.
+
+        ``is_emptied``: before it has these rows, it has a row and then none.
+        """
+        key = repr((format, rows, create, branch, is_emptied, sorted(properties.items())))
         if key not in _BASES:
-            _BASES[key] = _made(format, rows, create, properties, branch)
+            _BASES[key] = _made(format, rows, create, properties, branch, is_emptied)
         location, files = _BASES[key]
         store = MemoryStore()
         store.files = dict(files)
         with served(lambda: wrap(store), location):
-            yield cls(format, location, store, initial=create + bool(rows) + (branch != MAIN))
+            yield cls(format, location, store, initial=create + 2 * is_emptied + bool(rows) + (branch != MAIN))
 
     @property
     def files(self) -> dict[str, bytes]:
@@ -227,7 +234,8 @@ def _done(
         return {"read": read, "made": _version(table.alter.add_columns({given["column"]: "bigint"}).version)}
     if op.kind == "restore":
         read = _version(table.snapshot().version)
-        return {"read": read, "made": table.restore(given["version"], properties={"op": op.id}, **options).version}
+        version = given["version"] if format == "delta" else _emptied(table)
+        return {"read": read, "made": table.restore(version, properties={"op": op.id}, **options).version}
     if op.kind == "append_once":
         options["application"] = (given["application"], given["number"])
     with table.transaction(properties={"op": op.id}, **options) as transaction:
@@ -244,6 +252,11 @@ def _done(
     commit = transaction.commit
     assert commit is not None
     return {"read": read, "made": _version(commit.version) if commit.attempts else None}
+
+
+def _emptied(table: tf.Table) -> int:
+    """The snapshot without rows of a table that was emptied."""
+    return int(table.inspect.snapshots()["snapshot_id"][1].as_py())
 
 
 def _version(version: Any) -> int:

@@ -86,13 +86,18 @@ class Worker:
 
 
 def makers_of(events: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """Which operation made a column, by the column's name."""
-    found = {}
+    """Which operation made a column, by the column's name, and set a branch to a snapshot, by its id."""
+    found: dict[str, str] = {}
+    restores: set[str] = set()
     for event in events:
         if event["type"] == "invoke" and event["kind"] in ("alter", "replace"):
             found[event["arguments"]["column"]] = event["op"]
         elif event["type"] == "invoke" and event["kind"] == "create":
             found[f"c_{event['op']}"] = event["op"]
+        elif event["type"] == "invoke" and event["kind"] == "restore":
+            restores.add(event["op"])
+        elif event["type"] == "ok" and event["op"] in restores:
+            found[f"snapshot {event['made']}"] = event["op"]
     return found
 
 

@@ -10,70 +10,58 @@ import os
 import shutil
 import socket
 import subprocess
-import tempfile
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from functools import lru_cache
 from pathlib import Path
 
 import pytest
 
+from .maven import Unavailable, dependency, jars
+
 __all__ = ["running_rest_catalog"]
 
-_PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:build-classpath"
 _ICEBERG = "1.10.0"
-_ARTIFACTS = (
-    ("org.apache.iceberg", "iceberg-open-api", _ICEBERG, "test-fixtures"),
-    ("org.apache.iceberg", "iceberg-core", _ICEBERG, ""),
-    ("org.apache.iceberg", "iceberg-core", _ICEBERG, "tests"),
-    ("org.eclipse.jetty", "jetty-servlet", "11.0.26", ""),
-    ("org.xerial", "sqlite-jdbc", "3.50.3.0", ""),
-    ("org.apache.hadoop", "hadoop-client-api", "3.4.1", ""),
-    ("org.apache.hadoop", "hadoop-client-runtime", "3.4.1", ""),
-    ("org.slf4j", "slf4j-nop", "2.0.17", ""),
+_SERVER = (
+    dependency("org.apache.iceberg", "iceberg-open-api", _ICEBERG, classifier="test-fixtures"),
+    dependency("org.apache.iceberg", "iceberg-core", _ICEBERG),
+    dependency("org.apache.iceberg", "iceberg-core", _ICEBERG, classifier="tests"),
+    dependency("org.eclipse.jetty", "jetty-servlet", "11.0.26"),
+    dependency("org.xerial", "sqlite-jdbc", "3.50.3.0"),
+    dependency("org.apache.hadoop", "hadoop-client-api", "3.4.1"),
+    dependency("org.apache.hadoop", "hadoop-client-runtime", "3.4.1"),
+    dependency("org.slf4j", "slf4j-nop", "2.0.17"),
 )
-_MAVEN_S, _START_S = 240, 60
-
-
-@lru_cache(maxsize=1)
-def _class_path() -> str | None:
-    """The server's class path; None where Maven does not find it."""
-    dependencies = "".join(
-        f"<dependency><groupId>{group}</groupId><artifactId>{name}</artifactId><version>{version}</version>"
-        + (f"<classifier>{classifier}</classifier>" if classifier else "")
-        + "</dependency>"
-        for group, name, version, classifier in _ARTIFACTS
-    )
-    with tempfile.TemporaryDirectory() as folder:
-        Path(folder, "pom.xml").write_text(
-            "<project><modelVersion>4.0.0</modelVersion><groupId>tests</groupId><artifactId>rest</artifactId>"
-            f"<version>1</version><dependencies>{dependencies}</dependencies></project>"
-        )
-        command = ["mvn", "-q", "-B", _PLUGIN, "-Dmdep.outputFile=found.txt"]
-        try:
-            subprocess.run(command, cwd=folder, check=True, timeout=_MAVEN_S, capture_output=True)
-        except (subprocess.SubprocessError, OSError):
-            return None
-        return Path(folder, "found.txt").read_text().strip()
+_OF_S3 = (
+    dependency("org.apache.iceberg", "iceberg-aws", _ICEBERG),
+    dependency("org.apache.iceberg", "iceberg-aws-bundle", _ICEBERG),
+)
+_START_S = 60
 
 
 @contextmanager
-def running_rest_catalog(warehouse: Path) -> Iterator[str]:
-    """The address of a new, empty catalog whose tables are below ``warehouse``."""
+def running_rest_catalog(warehouse: Path, s3: Mapping[str, str] | None = None) -> Iterator[str]:
+    """The address of a new, empty catalog whose tables are below ``warehouse``, a directory.
+
+    ``s3``: options of Iceberg's ``S3FileIO`` ("s3.endpoint"), and the ``warehouse`` there: then its tables are in S3,
+    and the database of the catalog lies beside the directory.
+    """
     for program in ("java", "mvn"):
         if shutil.which(program) is None:
             pytest.skip(f"Iceberg's REST catalog needs {program} on the path")
-    if (class_path := _class_path()) is None:
-        pytest.skip("Maven does not find the artifacts of Iceberg's REST catalog (iceberg-open-api, test-fixtures)")
+    try:
+        found = jars("iceberg-rest-catalog", _ICEBERG, _SERVER)
+        found += jars("iceberg-aws", _ICEBERG, _OF_S3) if s3 else []
+    except Unavailable as error:
+        pytest.skip(str(error))
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]
     # Its database is one in memory by default: a second connection would get an empty one.
-    told = {"REST_PORT": port, "WAREHOUSE": warehouse, "URI": f"jdbc:sqlite:{warehouse}.db", "CLIENTS": 1}
-    environment = {**os.environ, **{f"CATALOG_{name}": str(value) for name, value in told.items()}}
-    command = ["java", "-Xmx192m", "-cp", class_path, "org.apache.iceberg.rest.RESTCatalogServer"]
+    told = {"rest.port": port, "warehouse": warehouse, "uri": f"jdbc:sqlite:{warehouse}.db", "clients": 1, **(s3 or {})}
+    environment = {**os.environ, **{_variable(name): str(value) for name, value in told.items()}}
+    command = ["java", "-Xmx192m", "-cp", ":".join(map(str, found)), "org.apache.iceberg.rest.RESTCatalogServer"]
     server = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         uri = f"http://127.0.0.1:{port}"
@@ -91,3 +79,8 @@ def running_rest_catalog(warehouse: Path) -> Iterator[str]:
     finally:
         server.terminate()
         server.wait(30)
+
+
+def _variable(name: str) -> str:
+    """The environment variable of a property of the catalog, by the rule of its server."""
+    return "CATALOG_" + name.replace("-", "__").replace(".", "_").upper()

@@ -134,6 +134,15 @@ class _Server(ThreadingHTTPServer):
     request_queue_size = 256
 
 
+def _unchunked(body: bytes) -> bytes:
+    """The bytes of a body that is sent in chunks, each with its length and a signature, as the SDK for Java does."""
+    found, at = b"", 0
+    while size := int(body[at : (end := body.index(b"\r\n", at))].partition(b";")[0], 16):
+        found += body[end + 2 : end + 2 + size]
+        at = end + 2 + size + 2
+    return found
+
+
 def _handler_of(stub: S3Stub) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -147,6 +156,8 @@ def _handler_of(stub: S3Stub) -> type[BaseHTTPRequestHandler]:
             parts = urlsplit(self.path)
             query = {name: values[0] for name, values in parse_qs(parts.query, keep_blank_values=True).items()}
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            if "aws-chunked" in self.headers.get("Content-Encoding", ""):
+                body = _unchunked(body)
             is_signed = "Authorization" in self.headers
             path, span = unquote(parts.path), self.headers.get("Range")
             request = Request(self.command, path, query, span, time.monotonic(), is_signed)

@@ -54,8 +54,8 @@ def _fetch(artifact: str) -> None:
 
 
 @lru_cache(maxsize=1)
-def session() -> Any:
-    """The session, started when it is first asked for."""
+def session(more: str = "") -> Any:
+    """The session, started when it is first asked for. ``more``: what else its class path has."""
     try:
         import pyspark
         from pyspark.sql import SparkSession
@@ -67,7 +67,7 @@ def session() -> Any:
         raise Unavailable("Java 17 is neither on the path nor at JAVA_HOME")
     CACHE.mkdir(parents=True, exist_ok=True)
     settings = {
-        "driver.extraClassPath": ":".join(jars()),
+        "driver.extraClassPath": ":".join([*jars(), *filter(None, [more])]),
         "driver.memory": "2g",
         "ui.enabled": "false",
         "ui.showConsoleProgress": "false",
