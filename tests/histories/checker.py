@@ -31,7 +31,7 @@ def check(history: History, ledger: Ledger, levels: Mapping[int, str] | None = N
 
 class _Check:
     def __init__(self, history: History, ledger: Ledger, levels: Mapping[int, str]) -> None:
-        self._history, self._levels = history, levels
+        self._history, self._levels, self._format = history, levels, ledger.format
         self._entries = ledger.entries
         self._by_id = {op.id: op for op in history.operations}
         self._places: dict[int, list[int]] = {}
@@ -43,11 +43,26 @@ class _Check:
                 self._made.setdefault(entry.maker, []).append(place)
 
     def violations(self) -> Iterator[str]:
+        yield from self._begin()
         yield from self._winners()
         yield from self._states()
         yield from self._answers()
         yield from self._applications()
         yield from self._real_time()
+
+    def _begin(self) -> Iterator[str]:
+        """The history is one of this table: of its format, from the version on where the operations begin."""
+        if self._history.format != self._format:
+            yield f"the history is of a table of {self._history.format}, and the ledger of one of {self._format}"
+        if self._history.initial > len(self._entries):
+            yield f"the table had {self._history.initial} versions at the beginning, and has {len(self._entries)}"
+        for entry in self._entries[: self._history.initial]:
+            if entry.maker in self._by_id:
+                yield f"{entry.maker} made version {entry.version}, which was there at the beginning"
+        versions = [entry.version for entry in self._entries]
+        first = versions[0] if versions else 0
+        if self._format == "delta" and versions != list(range(first, first + len(versions))):
+            yield f"versions are not contiguous: {versions}"
 
     # ---- who made what ----------------------------------------------------------------------------------------------
 
@@ -74,6 +89,8 @@ class _Check:
                 yield f"{op.id} says that it made version {op.made}, which is lost"
             elif self._entries[places[0]].version != op.made:
                 yield f"{op.id} says that it made version {op.made}, and made {self._entries[places[0]].version}"
+            if op.read is not None and not self._read_places(op, (places or [len(self._entries)])[0]):
+                yield f"{op.id} says that it read version {op.read}, which was not there before it"
 
     # ---- rows -------------------------------------------------------------------------------------------------------
 
@@ -150,7 +167,7 @@ class _Check:
 
     def _stream_answer(self, op: Operation) -> Iterator[str]:
         """The batches follow each other without gap or overlap, and each brings what its versions changed, once."""
-        at: int | None = None
+        at = next((place for place, entry in enumerate(self._entries) if entry.version != -1), 0) - 1
         for batch in op.batches:
             # Versions without a snapshot of their own have the same id.
             first = self._places.get(batch["first"], [None])[0]
@@ -158,13 +175,17 @@ class _Check:
             if first is None or last is None or first > last:
                 yield f"{op.id} got the versions {batch['first']} to {batch['last']}, which are not there"
                 return
-            if at is not None and first != at + 1:
+            if first != at + 1:
                 yield f"{op.id} got place {first} after place {at}: a version twice, or none"
             at = last
             before: Rows = Counter() if first == 0 else self._entries[first - 1].rows
             inserted, deleted = rows_of(batch["inserted"]), rows_of(batch["deleted"])
             if Counter({**before}) + inserted != self._entries[last].rows + deleted:
                 yield f"{op.id}: the changes of versions {batch['first']} to {batch['last']} do not give their rows"
+        for other in self._history.operations:
+            place = self._place_of_answer(other)
+            if place is not None and place > at and other.returned < op.looked:
+                yield f"{op.id} did not get what {other.id} had read or made before"
 
     def _nothing_to_do(self, op: Operation) -> Iterator[str]:
         """An operation that made nothing had nothing to do, at some moment of its time."""
@@ -187,6 +208,9 @@ class _Check:
                 tried.setdefault((op.arguments["application"], op.arguments["number"]), []).append(op)
         for (name, number), ops in tried.items():
             made = [place for op in ops for place in self._made.get(op.id, [])]
+            for place in made:
+                if (entry := self._entries[place]).applications.get(name) != number:
+                    yield f"version {entry.version} does not say that it is transaction {number} of {name}"
             if len(made) > 1:
                 yield f"transaction {number} of {name} is in {len(made)} versions"
             later = any(entry.applications.get(name, number) > number for entry in self._entries)

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["KINDS", "LEVELS", "UPKEEP", "DamagedHistoryError", "History", "Operation", "Recorder", "merged"]
+__all__ = ["KINDS", "LEVELS", "SIGNS", "UPKEEP", "DamagedHistoryError", "History", "Operation", "Recorder", "merged"]
 
 KINDS: Mapping[str, tuple[str, ...]] = {
     "create": ("rows",),
@@ -36,7 +36,17 @@ KINDS: Mapping[str, tuple[str, ...]] = {
 UPKEEP = ("checkpoint", "compact")
 """Operations that make no version."""
 LEVELS = ("serializable", "write-serializable", "snapshot")
+_LEVELS_OF = {"delta": LEVELS, "iceberg": ("serializable", "snapshot")}
+SIGNS = ("=", "<>", "<", "<=", ">", ">=")
+"""The operators of conditions."""
 _TYPES = ("invoke", "ok", "fail", "unknown")
+_KEYS = {
+    "invoke": {"kind", "arguments"},
+    "ok": {"read", "made", "rows", "batches", "looked"},
+    "fail": {"error"},
+    "unknown": {"error"},
+}
+"""What events may have beside their type, process, operation and time."""
 
 
 class DamagedHistoryError(ValueError):
@@ -61,6 +71,8 @@ class Operation:
         What a read found.
     batches : list of mapping, optional
         What a stream got, in order: ``first``, ``last`` (versions), ``inserted`` and ``deleted`` (rows).
+    looked : int
+        When a stream looked for new versions for the last time.
     """
 
     id: str
@@ -74,6 +86,7 @@ class Operation:
     made: Any = None
     rows: Sequence[Mapping[str, Any]] | None = None
     batches: Sequence[Mapping[str, Any]] = ()
+    looked: int = 0
 
     @property
     def is_write(self) -> bool:
@@ -97,7 +110,8 @@ class History:
     def of(cls, format: Any, level: Any, initial: Any, events: Iterable[Mapping[str, Any]]) -> History:
         """A history of events. Raises DamagedHistoryError for what is no whole history."""
         told = tuple(events)
-        if format not in ("delta", "iceberg") or level not in LEVELS or type(initial) is not int or initial < 0:
+        levels = _LEVELS_OF.get(format, ()) if isinstance(format, str) else ()
+        if level not in levels or type(initial) is not int or initial < 0:
             raise DamagedHistoryError(f"{format!r}, {level!r} and {initial!r} do not say what a history is of")
         return cls(format, level, initial, told, tuple(_operations(told)))
 
@@ -140,7 +154,7 @@ class Recorder:
         self, clock: Callable[[], int] = time.monotonic_ns, tell: Callable[[Mapping[str, Any]], None] | None = None
     ) -> None:
         self.events: list[dict[str, Any]] = []
-        self._clock, self._tell, self._lock = clock, tell, threading.Lock()
+        self.now, self._tell, self._lock = clock, tell, threading.Lock()
 
     def invoke(self, process: int, op: str, kind: str, **arguments: Any) -> None:
         self._add({"type": "invoke", "process": process, "op": op, "kind": kind, "arguments": arguments})
@@ -156,7 +170,7 @@ class Recorder:
 
     def _add(self, event: dict[str, Any]) -> None:
         with self._lock:
-            event["time"] = self._clock()
+            event["time"] = self.now()
             self.events.append(event)
             if self._tell is not None:
                 self._tell(event)
@@ -196,10 +210,14 @@ def _operations(events: Sequence[Mapping[str, Any]]) -> list[Operation]:
     done: dict[str, Operation] = {}
     now = None
     for number, event in enumerate(events):
-        kind, op, process, at = (event.get(name) for name in ("type", "op", "process", "time"))
         where = f"event {number}"
-        if kind not in _TYPES or not isinstance(op, str) or type(process) is not int or type(at) is not int:
+        if not isinstance(event, Mapping):
             raise DamagedHistoryError(f"{where} is none: {event!r:.200}")
+        kind, op, process, at = (event.get(name) for name in ("type", "op", "process", "time"))
+        if kind not in _TYPES or type(op) is not str or type(process) is not int or type(at) is not int:
+            raise DamagedHistoryError(f"{where} is none: {event!r:.200}")
+        if more := set(event) - {"type", "process", "op", "time"} - _KEYS[kind]:
+            raise DamagedHistoryError(f"{where} says more than such an event does: {sorted(more)}")
         if now is not None and at < now:
             raise DamagedHistoryError(f"{where} is before the one that it follows")
         now = at
@@ -219,23 +237,21 @@ def _operations(events: Sequence[Mapping[str, Any]]) -> list[Operation]:
 
 
 def _check_arguments(event: Mapping[str, Any], where: str) -> None:
-    wanted = KINDS.get(str(event.get("kind")))
-    given = event.get("arguments")
+    kind, given = event.get("kind"), event.get("arguments")
+    wanted = KINDS.get(kind) if isinstance(kind, str) else None
     if wanted is None or not isinstance(given, dict) or set(given) != set(wanted):
         raise DamagedHistoryError(f"{where} has an unknown kind, or other arguments than {wanted}")
-    if "rows" in given and not _are_rows(given["rows"]):
-        raise DamagedHistoryError(f"{where} has no rows")
+    for name, value in given.items():
+        if not _VALID[name](value) and not (kind == "overwrite" and name == "where" and value == "dynamic"):
+            raise DamagedHistoryError(f"{where}: {value!r:.100} cannot be the {name} of {kind}")
 
 
 def _operation(begun: Mapping[str, Any], ended: Mapping[str, Any], where: str) -> Operation:
     kind, outcome = str(begun["kind"]), str(ended["type"])
-    rows = ended.get("rows")
-    if outcome == "ok" and ((kind == "read") != (rows is not None) or (kind == "stream") != ("batches" in ended)):
-        raise DamagedHistoryError(f"{where}: the answer of a {kind} does not say what was read")
-    if rows is not None and (not _are_rows(rows) or ended.get("read") is None):
-        raise DamagedHistoryError(f"{where} does not say which rows of which version were read")
-    if outcome == "ok" and kind not in ("read", "stream", *UPKEEP) and "made" not in ended:
-        raise DamagedHistoryError(f"{where} does not say which version was made")
+    if outcome == "ok":
+        _check_answer(kind, ended, where)
+    elif type(ended.get("error")) is not str:
+        raise DamagedHistoryError(f"{where} does not say why {begun['op']} failed")
     return Operation(
         str(begun["op"]),
         int(begun["process"]),
@@ -245,11 +261,64 @@ def _operation(begun: Mapping[str, Any], ended: Mapping[str, Any], where: str) -
         int(ended["time"]),
         outcome,
         ended.get("read"),
-        ended.get("made") if outcome == "ok" else None,
-        rows,
+        ended.get("made"),
+        ended.get("rows"),
         ended.get("batches", ()),
+        ended.get("looked", 0),
     )
 
 
+def _check_answer(kind: str, answer: Mapping[str, Any], where: str) -> None:
+    """Refuse the answer to an operation that does not say all that such an answer says, and nothing else."""
+    told = set(answer) - {"type", "process", "op", "time"}
+    if kind == "read":
+        is_whole = told == {"read", "rows"} and type(answer["read"]) is int and _are_rows(answer["rows"])
+    elif kind == "stream":
+        is_whole = told == {"batches", "looked"} and type(answer["looked"]) is int and _are_batches(answer["batches"])
+        is_whole = is_whole and answer["looked"] <= answer["time"]
+    elif kind in UPKEEP:
+        is_whole = not told
+    else:
+        is_whole = "made" in told <= {"read", "made"}
+        is_whole = is_whole and all(answer[name] is None or type(answer[name]) is int for name in told)
+    if not is_whole:
+        raise DamagedHistoryError(f"{where}: the answer of a {kind} does not say what was read or made")
+
+
 def _are_rows(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(row, dict) for row in value)
+    return isinstance(value, list) and all(
+        isinstance(row, dict) and all(type(cell) in (int, str, type(None)) for cell in row.values()) for row in value
+    )
+
+
+def _is_condition(value: Any) -> bool:
+    return isinstance(value, list) and all(
+        isinstance(leaf, list)
+        and len(leaf) == 3
+        and type(leaf[0]) is str
+        and leaf[1] in SIGNS
+        and type(leaf[2]) in (int, str)
+        for leaf in value
+    )
+
+
+def _are_batches(value: Any) -> bool:
+    return isinstance(value, list) and all(
+        isinstance(batch, dict)
+        and set(batch) == {"first", "last", "inserted", "deleted"}
+        and type(batch["first"]) is type(batch["last"]) is int
+        and _are_rows(batch["inserted"])
+        and _are_rows(batch["deleted"])
+        for batch in value
+    )
+
+
+_VALID: Mapping[str, Callable[[Any], bool]] = {
+    "rows": _are_rows,
+    "where": _is_condition,
+    "application": lambda value: type(value) is str,
+    "number": lambda value: type(value) is int,
+    "column": lambda value: type(value) is str,
+    "version": lambda value: type(value) is int,
+}
+"""What the arguments of operations can be."""

@@ -53,6 +53,7 @@ class Entry:
 class Ledger:
     """The versions of a table in order, and what of its files is against the specification."""
 
+    format: str = "delta"
     entries: list[Entry] = field(default_factory=list)
     violations: list[str] = field(default_factory=list)
     referenced: set[str] = field(default_factory=set)

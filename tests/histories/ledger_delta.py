@@ -31,7 +31,7 @@ def delta_ledger(files: Files, cache: Cache | None = None, makers: Mapping[str, 
 class _Reader:
     def __init__(self, files: Files, cache: Cache, makers: Mapping[str, str]) -> None:
         self._files, self._cache, self._makers = files, cache, makers
-        self._ledger = Ledger()
+        self._ledger = Ledger("delta")
         self._live: dict[str, dict[str, Any]] = {}
         self._columns: dict[str, str] = {}
         self._applications: dict[str, int] = {}

@@ -50,7 +50,7 @@ class _Reader:
     def __init__(self, files: Files, cache: Cache, makers: Mapping[str, str], chains: bool, branch: str) -> None:
         self._files, self._cache, self._makers, self._chains = files, cache, makers, chains
         self._branch = branch
-        self._ledger = Ledger()
+        self._ledger = Ledger("iceberg")
 
     def read(self, order: list[str] | None) -> Ledger:
         if order is None:

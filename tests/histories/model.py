@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from .history import Operation
+from .history import SIGNS, Operation
 
 __all__ = ["PARTITION", "Rows", "applied", "is_blind", "matches", "rows_of", "sql_of"]
 
@@ -19,14 +19,9 @@ Row = tuple[tuple[str, Any], ...]
 Rows = Counter[Row]
 PARTITION = "p"
 """The column by which tables of histories are partitioned."""
-_OPERATORS = {
-    "=": operator.eq,
-    "<>": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
+_OPERATORS = dict(
+    zip(SIGNS, (operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge), strict=True)
+)
 
 
 def rows_of(rows: Iterable[Mapping[str, Any]]) -> Rows:

@@ -31,6 +31,11 @@ def wrong_orphans(table: tf.Table, files: Iterable[str], ledger: Ledger) -> list
 
 
 def _is_of_the_table(path: str) -> bool:
-    """Whether a file is part of the table although nothing names it. Temporary files are not."""
+    """Whether a file is part of the table although nothing names it. Temporary files are not.
+
+    Hadoop keeps a hidden file with the checksum of each file on a disk.
+    """
     name = path.rpartition("/")[2]
+    if name.startswith(".") and name.endswith(".crc"):
+        return True
     return not name.startswith(".") and (path.startswith("_delta_log/") or name == "version-hint.text")

@@ -7,7 +7,6 @@ read the version that the other one replaces.
 from __future__ import annotations
 
 import itertools
-import os
 import re
 import tempfile
 import threading
@@ -16,8 +15,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from tableformats.io.local_writes import link_local
+from tableformats.io.stores.base import PutOutcome
+
 from . import peers_more as more
-from .peers import CASES, Case, Outcome, _feature, _lost_answer, _put_by_us
+from .peers import CASES, Case, Outcome, _feature, _lost_answer
 
 __all__ = ["DELTA_SPARK", "held", "named", "spark", "version_of_jar"]
 
@@ -151,45 +153,50 @@ def _read(location: str) -> list[int]:
     return [row["id"] for row in spark().read.format("delta").load(location).collect()]
 
 
-# ---- its log store of disks, beside one of another process -----------------------------------------------------------
+# ---- its log store of disks, beside another process ------------------------------------------------------------------
 
 
-def _race_of_log_stores(put: Callable[[str, bytes], bool], count: int = 100) -> Outcome:
-    """The driver writes each commit if it is absent. This process puts it when the driver's temporary file is there."""
-    with tempfile.TemporaryDirectory() as folder:
-        theirs: set[int] = set()
-        ours: set[int] = set()
-        write = _by_log_store()
-        for number in range(count):
-            path = f"{folder}/{number:020d}.json"
-            driver = threading.Thread(target=lambda path=path, n=number: theirs.update({n} if write(path) else ()))
-            driver.start()
-            while driver.is_alive() and not any(name.endswith(".tmp") for name in os.listdir(folder)):
-                pass
-            ours |= {number} if put(path, b"{}") else set()
-            driver.join()
-    several, none = len(ours & theirs), count - len(ours | theirs)
-    if several or none:
-        return f"wrong: {several} of {count:,} commits had two winners, {none} none"
-    return f"right: each of {count:,} commits had one winner"
+class _Lines:
+    """The lines of a commit, as an iterator of Java. Another process commits before the first one is written."""
+
+    def __init__(self, rival: Callable[[], None]) -> None:
+        self._rival, self._left = rival, ["{}"]
+
+    def hasNext(self) -> bool:
+        if self._left:
+            self._rival()
+        return bool(self._left)
+
+    def next(self) -> str:
+        return self._left.pop()
+
+    class Java:
+        implements = ("java.util.Iterator",)
 
 
-def _by_log_store() -> Callable[[str], bool]:
+def _late_rival() -> Outcome:
+    """The log store looks whether a commit is there; then another process puts it; then the log store renames."""
+    from pyspark.java_gateway import ensure_callback_server_started
+
     session = spark()
+    ensure_callback_server_started(session.sparkContext._gateway)
     jvm, settings = session._jvm, session.sparkContext._jsc.hadoopConfiguration()
-    store = jvm.io.delta.storage.LocalLogStore(settings)
-    lines = jvm.java.util.Collections.singletonList("{}")
-
-    def put(path: str) -> bool:
+    with tempfile.TemporaryDirectory() as folder:
+        path, told = f"{folder}/{1:020d}.json", []
+        lines = _Lines(lambda: told.append(f"the other one {_won(link_local(path, b'rival'))}"))
         try:
-            store.write(jvm.org.apache.hadoop.fs.Path(path), lines.iterator(), False, settings)
+            jvm.io.delta.storage.LocalLogStore(settings).write(
+                jvm.org.apache.hadoop.fs.Path(path), lines, False, settings
+            )
+            told.append("the driver won")
         except Exception as error:
-            if "FileAlreadyExists" not in str(error):
-                raise
-            return False
-        return True
+            told.append(f"the driver got a {named(error)}")
+        is_right = sum("won" in one for one in told) == 1
+    return f"{'right' if is_right else 'wrong'}: {', '.join(told)}"
 
-    return put
+
+def _won(outcome: PutOutcome) -> str:
+    return "won" if outcome is PutOutcome.WON else "lost"
 
 
 # ---- the table -------------------------------------------------------------------------------------------------------
@@ -217,8 +224,8 @@ DELTA_SPARK: dict[str, Case] = {
     }.items()
 }
 DELTA_SPARK[f"{_NAME}: several winners"] = (
-    "another process puts a commit on a disk, when a driver has looked for it and not yet put its own (delta#1410)",
+    "another process puts a commit on a disk after a driver has looked for it (delta#1410)",
     _NAME,
-    lambda: _race_of_log_stores(_put_by_us),
+    _late_rival,
     CASES["several winners"][3],
 )

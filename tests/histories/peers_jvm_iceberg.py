@@ -83,7 +83,7 @@ def _unanswered(fault: str, write: Callable[[str], None], retries: int | None = 
             raise RuntimeError(f"there was no commit: {proxy.requests}")
         try:
             ids = _ids(uri)
-        except OSError:
+        except (OSError, tf.CorruptMetadataError):
             return f"wrong: {told}, and files that the table names are deleted"
     # Iceberg has an error for an unknown outcome, which callers must not take for a failure.
     is_told = told in ("success", "CommitStateUnknownException")

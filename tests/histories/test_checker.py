@@ -27,7 +27,7 @@ class Story:
     def __init__(self, level: str = "serializable", *first: Row) -> None:
         clock = itertools.count(1)
         self.level, self.recorder = level, Recorder(lambda: next(clock))
-        self.ledger = Ledger([Entry(0, None, rows_of(first))])
+        self.ledger = Ledger("delta", [Entry(0, None, rows_of(first))])
 
     def begin(self, op: str, kind: str, process: int = 1, **arguments: Any) -> None:
         self.recorder.invoke(process, op, kind, **arguments)
@@ -65,7 +65,7 @@ def test_what_is_as_it_should_be() -> None:
     story.did("r", "read", {}, read=1, rows=[row(1)])
     story.did("d", "delete", {"where": [["p", "=", 0]]}, read=1, made=2)
     story.version("d")
-    story.did("s", "stream", {}, batches=[{"first": 0, "last": 1, "inserted": [row(1)], "deleted": []}])
+    story.did("s", "stream", {}, batches=[{"first": 0, "last": 1, "inserted": [row(1)], "deleted": []}], looked=1)
     assert story.violations() == []
 
 
@@ -187,7 +187,7 @@ def stream_of(*batches: tuple[int, int, list[Row]]) -> Callable[[], Story]:
             appended(story, f"a{number}", number, read=number - 1)
             story.version(f"a{number}", *(row(n) for n in range(1, number + 1)))
         answer = [{"first": f, "last": last, "inserted": rows, "deleted": []} for f, last, rows in batches]
-        story.did("s", "stream", {}, batches=answer)
+        story.did("s", "stream", {}, batches=answer, looked=5)
         return story
 
     return told

@@ -108,8 +108,8 @@ def follow(location: Any, format: str, recorder: Recorder, process: int, is_over
     batches: list[dict[str, Any]] = []
     table, at = tf.open_table(location), None
     while True:
-        last_time = is_over()
-        versions = [int(v) for v in table.history()["version"].to_pylist()][::-1]
+        last_time, looked = is_over(), recorder.now()
+        versions = [int(v) for v in table.refresh().history()["version"].to_pylist()][::-1]
         new = versions if at is None else versions[versions.index(at) + 1 :]
         if new:
             rows = table.changes(new[0], new[-1]).to_arrow()
@@ -127,7 +127,7 @@ def follow(location: Any, format: str, recorder: Recorder, process: int, is_over
         if last_time:
             break
         time.sleep(0.01)
-    recorder.ok(process, name, batches=batches)
+    recorder.ok(process, name, batches=batches, looked=looked)
 
 
 def in_threads(workers: list[Worker], steps: int, recorder: Recorder, streams: int = 1) -> None:
