@@ -250,6 +250,8 @@ def _operation(begun: Mapping[str, Any], ended: Mapping[str, Any], where: str) -
     kind, outcome = str(begun["kind"]), str(ended["type"])
     if outcome == "ok":
         _check_answer(kind, ended, where)
+        if kind == "stream" and not begun["time"] <= ended["looked"] <= ended["time"]:
+            raise DamagedHistoryError(f"{where}: {begun['op']} looked for versions outside of its time")
     elif type(ended.get("error")) is not str:
         raise DamagedHistoryError(f"{where} does not say why {begun['op']} failed")
     return Operation(
@@ -275,7 +277,6 @@ def _check_answer(kind: str, answer: Mapping[str, Any], where: str) -> None:
         is_whole = told == {"read", "rows"} and type(answer["read"]) is int and _are_rows(answer["rows"])
     elif kind == "stream":
         is_whole = told == {"batches", "looked"} and type(answer["looked"]) is int and _are_batches(answer["batches"])
-        is_whole = is_whole and answer["looked"] <= answer["time"]
     elif kind in UPKEEP:
         is_whole = not told
     else:
@@ -287,7 +288,7 @@ def _check_answer(kind: str, answer: Mapping[str, Any], where: str) -> None:
 
 def _are_rows(value: Any) -> bool:
     return isinstance(value, list) and all(
-        isinstance(row, dict) and all(type(cell) in (int, str, type(None)) for cell in row.values()) for row in value
+        isinstance(row, dict) and all(type(cell) in (int, type(None)) for cell in row.values()) for row in value
     )
 
 
@@ -296,8 +297,9 @@ def _is_condition(value: Any) -> bool:
         isinstance(leaf, list)
         and len(leaf) == 3
         and type(leaf[0]) is str
+        and type(leaf[1]) is str
         and leaf[1] in SIGNS
-        and type(leaf[2]) in (int, str)
+        and type(leaf[2]) is int
         for leaf in value
     )
 

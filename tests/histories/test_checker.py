@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -65,7 +65,8 @@ def test_what_is_as_it_should_be() -> None:
     story.did("r", "read", {}, read=1, rows=[row(1)])
     story.did("d", "delete", {"where": [["p", "=", 0]]}, read=1, made=2)
     story.version("d")
-    story.did("s", "stream", {}, batches=[{"first": 0, "last": 1, "inserted": [row(1)], "deleted": []}], looked=1)
+    batches = [{"first": 0, "last": 2, "inserted": [row(1)], "deleted": [row(1)]}]
+    story.did("s", "stream", {}, batches=batches, looked=7)
     assert story.violations() == []
 
 
@@ -328,6 +329,81 @@ def test_events_that_make_no_history_are_refused(number: int, change: dict[str, 
     events[number] = {name: value for name, value in events[number].items() if value is not ...}
     with pytest.raises(DamagedHistoryError):
         History.of("delta", "serializable", 1, events)
+
+
+def every_kind() -> Story:
+    """A history in which each event and each value counts."""
+    story = Story("serializable", row(1), row(2, p=1))
+    appended(story, new=3, read=0)
+    story.version("a", row(1), row(2, p=1), row(3))
+    story.did("d", "delete", {"where": [["p", "=", 0]]}, read=1, made=2)
+    story.version("d", row(2, p=1))
+    story.did("o", "append_once", {"rows": [row(4)], "application": "x", "number": 3}, read=2, made=3)
+    story.version("o", row(2, p=1), row(4), applications={"x": 3})
+    story.did("r", "read", {}, read=3, rows=[row(2, p=1), row(4)])
+    changes = [([row(1), row(2, p=1)], []), ([row(3)], []), ([], [row(1), row(3)]), ([row(4)], [])]
+    batches = [{"first": n, "last": n, "inserted": i, "deleted": d} for n, (i, d) in enumerate(changes)]
+    story.did("s", "stream", {}, batches=batches, looked=9)
+    return story
+
+
+def places(value: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The way to each value within a value."""
+    for key, inner in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+        yield (*at, key)
+        yield from places(inner, (*at, key))
+
+
+def test_no_damage_is_judged_as_fine() -> None:
+    story = every_kind()
+    assert story.violations() == []
+    text, passed = json.dumps(story.recorder.events), []
+    for way, new in itertools.product(places(json.loads(text)), (..., None, True, -7, 99, 1.0, "x", [], {}, [[7]])):
+        events = json.loads(text)
+        inner = events
+        for key in way[:-1]:
+            inner = inner[key]
+        if new is ...:
+            del inner[way[-1]]
+        elif repr(inner[way[-1]]) == repr(new):
+            continue
+        else:
+            inner[way[-1]] = new
+        try:
+            if not check(History.of("delta", "serializable", 1, events), story.ledger):
+                passed.append((way, new))
+        except DamagedHistoryError:
+            continue
+    # A write need not say what it read. The first event may be earlier, the last one later.
+    assert {way[1:] for way, _ in passed} == {("read",), ("time",)}
+    assert {(way, new) for way, new in passed if way[1:] == ("time",)} == {((0, "time"), -7), ((9, "time"), 99)}
+    assert {new for way, new in passed if way[1:] == ("read",)} <= {..., None}
+
+
+@pytest.mark.parametrize(
+    ("format", "level", "initial", "words"),
+    [
+        ("iceberg", "serializable", 1, "of a table of iceberg"),
+        ("delta", "serializable", 2, "was there at the beginning"),
+        ("delta", "serializable", 7, "at the beginning, and has 4"),
+    ],
+)
+def test_a_history_of_another_table_is_found(format: str, level: str, initial: int, words: str) -> None:
+    story = every_kind()
+    found = check(History.of(format, level, initial, story.recorder.events), story.ledger)
+    assert any(words in what for what in found), found
+
+
+def test_a_ledger_with_a_gap_is_found() -> None:
+    story = Story()
+    appended(story, made=2)
+    story.ledger.entries.append(Entry(2, "a", rows_of([row(1)])))
+    assert any("not contiguous" in what for what in story.violations())
+
+
+def test_iceberg_has_no_write_serializable() -> None:
+    with pytest.raises(DamagedHistoryError):
+        History.of("iceberg", "write-serializable", 0, [])
 
 
 def test_a_history_without_an_end_is_refused_unless_its_workers_are_known_to_be_gone() -> None:
