@@ -1,18 +1,22 @@
-"""The commands about a table's metadata: ``checkpoint``, ``verify`` and ``verify-stats``."""
+"""The commands about a table's metadata and files: ``checkpoint``, ``verify``, ``verify-stats`` and ``orphans``."""
 
 from __future__ import annotations
 
+import datetime as dt
 from typing import Any
 
 import click
 
-from ..inspect.text import bytes_text, count_text, counted, printable
+from ..inspect.text import bytes_text, count_text, counted, printable, time_text
 from .commands import CHECK_FAILED, table_identity
 from .options import as_number, form_options, limit_option, names, opened_table, output_options, table_options
 from .output import echo, print_json, print_table, show
 from .progress import ProgressBar
+from .values import rows_of
 
 __all__ = ["UPKEEP_COMMANDS"]
+
+_UNITS = {"m": "minutes", "h": "hours", "d": "days"}
 
 
 @click.command()
@@ -108,4 +112,45 @@ def verify_stats(
     return CHECK_FAILED if found else 0
 
 
-UPKEEP_COMMANDS = (checkpoint, verify, verify_stats)
+def _time_or_age(context: click.Context, parameter: click.Parameter, value: str | None) -> str | dt.timedelta | None:
+    """``12h`` as a time span; else what is a time."""
+    number, unit = (value or "")[:-1], (value or "")[-1:]
+    if not (number.isascii() and number.isdigit() and unit in _UNITS):
+        return value
+    try:
+        return dt.timedelta(**{_UNITS[unit]: int(number)})
+    except OverflowError:
+        raise click.BadParameter(f"{value!r} is too long", context, parameter) from None
+
+
+@click.command()
+@table_options
+@click.option(
+    "--older-than",
+    metavar="TIME|AGE",
+    callback=_time_or_age,
+    help="Only files that were last written before this time, or so long ago: 12h, 7d. Files of a commit that is on "
+    "its way are named by nothing yet. Default: Delta's delta.deletedFileRetentionDuration (7 days), Iceberg: 3 days.",
+)
+@limit_option("files")
+@form_options
+def orphans(form: str, older_than: str | dt.timedelta | None, limit: int | None, **chosen: Any) -> None:
+    """List files that nothing of the table names, as killed writers leave them. Nothing is deleted."""
+    table = opened_table(chosen)
+    found = table.orphan_files(older_than)
+    shown = found if limit is None else found.slice(0, limit)
+    size = sum(found["size_bytes"].to_pylist())
+
+    def text() -> None:
+        if shown.num_rows:
+            rows = [[row["path"], bytes_text(row["size_bytes"]), time_text(row["modified"])] for row in rows_of(shown)]
+            print_table(["path", "size", "modified"], rows, numeric=["size"], paths=["path"], below=table.location)
+        if shown.num_rows < found.num_rows:
+            echo(f"{count_text(found.num_rows - shown.num_rows)} more")
+        echo(f"{counted(found.num_rows, 'file')} that nothing names, {bytes_text(size)}. Nothing was deleted")
+
+    document = {**table_identity(table), "files": found.num_rows, "size_bytes": size, "orphans": shown}
+    show(form, "orphans", document, text, shown, found.column_names)
+
+
+UPKEEP_COMMANDS = (checkpoint, verify, verify_stats, orphans)

@@ -63,6 +63,7 @@ COMMANDS = [
     ("clustering",),
     ("diagnose", "-w", "id > 1"),
     ("verify-stats",),
+    ("orphans", "--older-than", "0m"),
 ]
 
 

@@ -92,6 +92,10 @@ def test_tables_without_anything(shell: Shell, tmp_path: Path) -> None:
     assert code == 3
     check("verify-stats", strict_json(out))
     check("checkpoint", shell.json("checkpoint", log.root))
+    (log.root / "left.parquet").touch()
+    found = shell.json("orphans", log.root, "--older-than", "0m")
+    check("orphans", found)
+    assert len(found["orphans"]) == 1
 
 
 def test_writing(shell: Shell, tmp_path: Path) -> None:

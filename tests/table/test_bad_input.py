@@ -429,6 +429,7 @@ COMMAND_LINES = {
     "health": (["DELTA", "--branch", "x"], 1, "no branches"),
     "checkpoint": (["DELTA", "--version", "99"], 1, "no version 99"),
     "verify": (["DELTA", "--version", "99"], 1, "no version 99"),
+    "orphans": (["DELTA", "--older-than", "soon"], 1, "'soon' is no timestamp"),
     "detail": (["DELTA", "--version", "99"], 1, "no version 99"),
     "clustering": (["DELTA", "x"], 2, "no column 'x'"),
     "report": (["DELTA", "-w", "id >", "-o", "/no/such/report.html"], 2, "does not parse"),
