@@ -54,7 +54,7 @@ Files = Callable[[], dict[str, bytes]]
 
 @dataclass(frozen=True)
 class Company:
-    """Writers of one table. ``store``: "disk", "S3", or "REST", which is a disk with Iceberg's REST catalog.
+    """Writers of one table. ``store``: "disk", "S3", or "REST" or "REST, S3", with Iceberg's REST catalog.
 
     ``unsafe``: why these must not write one table, where their documents say so. ``lead``: how many operations a writer
     may be ahead of the slowest one; 0: each is as fast as it can. Without it a writer that needs a second for a commit
@@ -77,6 +77,9 @@ COMPANIES = {
 OF_THE_JVM = {
     "Iceberg's runtime, REST": Company(
         "iceberg", "REST", ("tableformats", "tableformats", "Iceberg's runtime"), lead=LEAD
+    ),
+    "Iceberg's runtime, REST, S3": Company(
+        "iceberg", "REST, S3", ("tableformats", "tableformats", "Iceberg's runtime"), lead=LEAD
     ),
     "delta-spark, disk": Company(
         "delta",
@@ -275,16 +278,28 @@ def _iceberg_place(store: str, folder: Path) -> Iterator[tuple[Place, Files]]:
         yield Place("iceberg", TABLE, catalog=catalog), lambda: local_files(folder / "w" / "n" / "t")
         return
     with moto() as endpoint:
-        catalog |= {
+        client = bucket_client(endpoint)
+        client.create_bucket(Bucket="bucket")
+        options = {
             "warehouse": "s3://bucket/w",
             "s3.endpoint": endpoint,
-            "s3.region": "us-east-1",
             "s3.access-key-id": "testing",
             "s3.secret-access-key": "t3stingSecret",
         }
-        client = bucket_client(endpoint)
-        client.create_bucket(Bucket="bucket")
-        yield Place("iceberg", TABLE, catalog=catalog), lambda: objects_below(client, "w/n/t/")
+        if store == "S3":
+            yield (
+                Place("iceberg", TABLE, catalog={**catalog, **options, "s3.region": "us-east-1"}),
+                lambda: objects_below(client, "w/n/t/"),
+            )
+            return
+        java = {
+            "io-impl": "org.apache.iceberg.aws.s3.S3FileIO",
+            "s3.path-style-access": "true",
+            "client.region": "us-east-1",
+        }
+        with running_rest_catalog(folder / "w", {**options, **java}) as uri:
+            catalog = {"name": "c", "type": "rest", "uri": uri, **options, **java, "s3.region": "us-east-1"}
+            yield Place("iceberg", TABLE, catalog=catalog), lambda: objects_below(client, "w/n/t/")
 
 
 def bucket_client(endpoint: str) -> Any:

@@ -30,9 +30,10 @@ class _OfSpark(Peer):
 
     @property
     def spark(self) -> Any:
-        from ..spark.compare.session import session
+        from ..spark.compare.session import ICEBERG, jar, session
 
-        return session()
+        is_on_s3 = "s3.endpoint" in self.place.catalog
+        return session(jar(f"org.apache.iceberg:iceberg-aws-bundle:{ICEBERG}") if is_on_s3 else "")
 
     def warm_up(self) -> None:
         """Also write another table, because the first write of a session takes many seconds."""
@@ -99,7 +100,7 @@ class IcebergSpark(_OfSpark):
     @property
     def spark(self) -> Any:
         found = super().spark
-        told = {"uri": self.place.catalog["uri"], "type": "rest", "cache-enabled": "false"}
+        told = {**self.place.catalog, "cache-enabled": "false"}
         for name, value in told.items():
             found.conf.set(f"spark.sql.catalog.{_CATALOG}.{name}", value)
         found.conf.set(f"spark.sql.catalog.{_CATALOG}", "org.apache.iceberg.spark.SparkCatalog")

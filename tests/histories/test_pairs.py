@@ -39,6 +39,12 @@ def test_pairs(format: str, level: str) -> None:
     assert wrong == []
 
 
+@pytest.mark.parametrize(("first", "second"), [("V", "A0"), ("V", "bA"), ("A0", "V"), ("D0", "V")])
+def test_restore_beside_others(first: str, second: str) -> None:
+    told = {(one, two): wanted for one, two, wanted in cells("iceberg", "snapshot")}
+    assert outcome("iceberg", "snapshot", first, second) == ([told[first, second], "."], [])
+
+
 @pytest.mark.parametrize(("format", "level"), TABLES)
 def test_triples(format: str, level: str) -> None:
     wrong, step = [], 240 if format == "delta" else 1400

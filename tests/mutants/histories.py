@@ -60,6 +60,14 @@ MUTANTS = (
         ("histories/test_pairs.py::test_pairs",),
     ),
     Mutant(
+        "references-move-from-anywhere",
+        "iceberg:_change_reference",
+        'self._requirements.append({"type": "assert-ref-snapshot-id", "ref": name, "snapshot-id": snapshot_id})',
+        "",
+        "a restore undoes what another writer committed after it was begun",
+        ("histories/test_pairs.py::test_restore_beside_others",),
+    ),
+    Mutant(
         "failed-commit-is-not-rolled-back",
         "core:swap",
         "return _rolled_back(driven)",

@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import Any
 
 SPARK = "4.1"
+ICEBERG = "1.12.0"
 JARS = (
     "io.delta:delta-spark_4.1_2.13:4.4.0",
     "io.delta:delta-storage:4.4.0",
     "io.delta:delta-kernel-api:4.4.0",
     "io.delta:delta-kernel-defaults:4.4.0",
     "io.delta:delta-kernel-unitycatalog:4.4.0",
-    "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0",
+    f"org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:{ICEBERG}",
 )
 MAVEN = Path.home() / ".m2" / "repository"
 CACHE = Path(os.environ.get("TABLEFORMATS_COMPARE", Path.home() / ".cache" / "tableformats-compare"))
