@@ -61,7 +61,7 @@ MUTANTS = (
     ),
     Mutant(
         "references-move-from-anywhere",
-        "iceberg:_change_reference",
+        "iceberg:_Changes._change_reference",
         'self._requirements.append({"type": "assert-ref-snapshot-id", "ref": name, "snapshot-id": snapshot_id})',
         "",
         "a restore undoes what another writer committed after it was begun",
