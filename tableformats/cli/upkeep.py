@@ -130,7 +130,7 @@ def _time_or_age(context: click.Context, parameter: click.Parameter, value: str 
     metavar="TIME|AGE",
     callback=_time_or_age,
     help="Only files that were last written before this time, or so long ago: 12h, 7d. Files of a commit that is on "
-    "its way are named by nothing yet. Default: Delta's delta.deletedFileRetentionDuration (7 days), Iceberg: 3 days.",
+    "its way are named by nothing yet. Default: as the table's format and properties say, some days.",
 )
 @limit_option("files")
 @form_options
