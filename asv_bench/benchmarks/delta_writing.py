@@ -16,6 +16,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -136,16 +137,28 @@ def checkpoint(files: int) -> Rows:
     bench.setup(files)
     cpu = min(bench.write() for _ in range(3))
     size = bench.forget()
+    deltalake = _by_deltalake(bench)
     bench.teardown(files)
     [old] = (build(DeltaTable(files)).folder / "_delta_log").glob("*.checkpoint.parquet")
     floor = min(_read_and_written(old) for _ in range(3))
     yield [
         f"a checkpoint of {files:,} files upon an older one",
         f"{cpu:.1f} s CPU, {size / 1e6:.0f} MB, {_peak_mb(files):,.0f} MB of memory",
-        f"pyarrow, which reads and writes the same columns: {floor:.1f} s CPU",
+        f"{deltalake}; pyarrow, which reads and writes the same columns: {floor:.1f} s CPU",
         "2 s CPU, 150 MB, 1 GB",
         "",
     ]
+
+
+def _by_deltalake(bench: DeltaCheckpoint) -> str:
+    """What deltalake takes for the same checkpoint, in a process of its own."""
+    code = (
+        "import sys, time; from deltalake import DeltaTable; from benchmarks.memory import peak_mib; "
+        "began = time.process_time(); DeltaTable(sys.argv[1]).create_checkpoint(); "
+        "print(time.process_time() - began, peak_mib() * 1.048576)"
+    )
+    cpu, memory = map(float, _told(code, str(bench.folder)).split())
+    return f"deltalake {cpu:.1f} s CPU, {bench.forget() / 1e6:.0f} MB, {memory:,.0f} MB of memory"
 
 
 def _read_and_written(path: Path) -> float:
@@ -155,7 +168,8 @@ def _read_and_written(path: Path) -> float:
         source, sink = pq.ParquetFile(path), pa.BufferOutputStream()
         names = ["add", "remove"]
         schema = pa.schema([source.schema_arrow.field(name) for name in names])
-        with pq.ParquetWriter(sink, schema, compression="zstd", use_dictionary=False) as writer:
+        pages: dict[str, Any] = {"data_page_size": 1 << 17, "write_batch_size": 1 << 8, "write_statistics": False}
+        with pq.ParquetWriter(sink, schema, compression="zstd", use_dictionary=False, **pages) as writer:
             for batch in source.iter_batches(1 << 14, columns=names, use_threads=False):
                 writer.write_batch(batch)
 
@@ -165,14 +179,21 @@ def _read_and_written(path: Path) -> float:
 def _peak_mb(files: int) -> float:
     """The most memory of a process that writes the checkpoint."""
     code = (
-        "import resource, sys; from benchmarks.checkpoints import DeltaCheckpoint; b = DeltaCheckpoint(); "
-        f"b.setup({files}); b.write(); b.teardown({files}); "
-        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000)"
+        "from benchmarks.checkpoints import DeltaCheckpoint; from benchmarks.memory import peak_mib; "
+        f"b = DeltaCheckpoint(); b.setup({files}); b.write(); b.teardown({files}); print(peak_mib() * 1.048576)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=Path(__file__).parents[1], capture_output=True, text=True, check=True
-    )
-    return float(done.stdout)
+    return float(_told(code))
+
+
+def _told(code: str, *arguments: str) -> str:
+    """What a process prints."""
+    return subprocess.run(
+        [sys.executable, "-c", code, *arguments],
+        cwd=Path(__file__).parents[1],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
 
 
 def text(quick: bool) -> str:

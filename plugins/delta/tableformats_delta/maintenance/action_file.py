@@ -24,6 +24,9 @@ ROW_GROUP_ROWS = 1 << 16
 _CODEC, _CODEC_OF_FEW = "zstd", "snappy"
 _FEW_BYTES = 1 << 18
 """zstd takes more time to begin with each column than it saves bytes of so few."""
+_PAGE_BYTES, _PAGE_STEP_ROWS = 1 << 17, 1 << 8
+"""A page is closed after so many bytes, which are looked at every so many rows: what one page takes, as it is and
+compressed, stays in the processor's cache, and its memory is used again. Pages of a megabyte take longer to write."""
 _DIFFERENT = ("stats", "path", "size", "modificationTime", "deletionTimestamp", "baseRowId")
 """Members whose values differ from file to file: no dictionary is tried for them."""
 
@@ -188,6 +191,8 @@ class ActionFile:
             use_dictionary=[leaf for leaf in leaves if leaf.rpartition(".")[2] not in _DIFFERENT],
             write_statistics=[leaf for leaf in leaves if not leaf.endswith(".stats")],
             store_schema=False,
+            data_page_size=_PAGE_BYTES,
+            write_batch_size=_PAGE_STEP_ROWS,
         )
 
 
