@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from tableformats_delta.checkpoints.checkpoint_files import CheckpointFile
@@ -71,12 +72,15 @@ def bounds_of(table: tf.Table) -> list[Any]:
 
 
 def only_checkpoint(root: Path, version: int) -> tf.Table:
-    """The table without the commits that the checkpoint stands for, and without older checkpoints."""
+    """The table without the commits that the checkpoint stands for, and without older checkpoints.
+
+    The commit of the version itself stays, which no reader reads then: Delta for Spark asks for the file.
+    """
     log = root / "_delta_log"
     for file in log.iterdir():
         number = file.name[:20]
-        is_checkpoint = ".checkpoint." in file.name
-        if number.isdigit() and (int(number) < version or (int(number) == version and not is_checkpoint)):
+        stays = ".checkpoint." in file.name or file.name == f"{version:020d}.json"
+        if number.isdigit() and (int(number) < version or (int(number) == version and not stays)):
             file.unlink()
     return tf.open_table(root, format="delta")
 
@@ -547,6 +551,21 @@ def test_row_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table.checkpoint()
     assert checkpoint_of(tmp_path / "t", 5).metadata.num_row_groups > 2
     assert state_of(only_checkpoint(tmp_path / "t", 5)) == before
+
+
+@pytest.mark.parametrize("with_statistics", [True, False])
+def test_actions_in_a_later_row_group(with_statistics: bool, tmp_path: Path) -> None:
+    """Row groups are passed over only where the footer says that they have none of the actions."""
+    log = DeltaLog(tmp_path / "t").start(field("id", "long"))
+    log.commit(1, add("f1"), *({"txn": {"appId": name, "version": 1}} for name in "ab"))
+    tf.open_table(log.root, format="delta").checkpoint()
+    [path] = log.directory.glob("*.checkpoint.parquet")
+    table = pq.read_table(path)
+    table = table.take(pc.sort_indices(pc.is_valid(table["txn"])))  # those of txn stand last
+    pq.write_table(table, path, row_group_size=1, write_statistics=with_statistics)
+    alone = only_checkpoint(log.root, 1).snapshot().format_snapshot
+    assert sorted(alone.inspect("transactions")["appId"].to_pylist()) == ["a", "b"]
+    assert alone.protocol["minReaderVersion"] == 1
 
 
 # ---- statistics as structs and as text -----------------------------------------------------------------------------

@@ -8,6 +8,14 @@ _ROW_GROUPS = ("arrow/test_row_group_pruning.py",)
 
 MUTANTS = (
     Mutant(
+        "unknown-numbers-of-nulls-are-all",
+        "delta:_groups_with_values",
+        "nulls_of(chunk) != chunk.num_values",
+        "nulls_of(chunk) not in (-1, chunk.num_values)",
+        "transactions in a checkpoint without statistics are overlooked",
+        ("test_checkpoint_writing.py",),
+    ),
+    Mutant(
         "unsigned-numbers-have-signs",
         "core:_integer_reader",
         'logical.get("isSigned") is True',

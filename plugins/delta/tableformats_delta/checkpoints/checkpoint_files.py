@@ -34,7 +34,7 @@ from ..log.listing import Checkpoint, LogFile, read_log_file
 from ..log.names import LOG_DIRECTORY, SIDECAR_DIRECTORY
 from ..statistics.log_statistics import TextStatistics
 from .damage import HINT, damaged_column, guard_parquet
-from .row_group_filter import GroupFilter
+from .row_group_filter import GroupFilter, nulls_of
 from .row_group_reader import CheckpointRows, RowGroup, RowGroupReader
 
 if TYPE_CHECKING:
@@ -156,10 +156,11 @@ class CheckpointFile:
             if not pa.types.is_struct(schema.field(name).type):
                 raise damaged_column(self.path, name)
             paths = [path for path in _leaf_paths(footer, f"{name}.") if not path.split(".")[1].endswith("_parsed")]
-            if not paths:
+            groups = _groups_with_values(footer, paths)
+            if not groups:
                 return
             with self._open(encoded=False) as parquet:  # few rows at once: callers often need the first value alone
-                for batch in parquet.iter_batches(_FEW_ROWS, columns=paths, use_threads=False):
+                for batch in parquet.iter_batches(_FEW_ROWS, groups, columns=paths, use_threads=False):
                     values = pc.drop_null(batch.column(name))
                     is_set = FALSE
                     for member in values.flatten():
@@ -449,6 +450,19 @@ def read_metadata(
         if protocol and metadata:
             break
     return protocol, metadata
+
+
+def _groups_with_values(footer: pq.FileMetaData, paths: Sequence[str]) -> list[int]:
+    """The row groups in which one of the leaf columns may have a value: not each of them says that all are NULL."""
+    wanted = set(paths)
+    columns = [i for i in range(footer.num_columns) if footer.schema.column(i).path in wanted]
+
+    def may_have_values(number: int) -> bool:
+        group = footer.row_group(number)
+        chunks = (group.column(i) for i in columns)
+        return any(nulls_of(chunk) != chunk.num_values for chunk in chunks)
+
+    return [number for number in range(footer.num_row_groups) if may_have_values(number)]
 
 
 def _leaf_paths(footer: pq.FileMetaData, prefix: str) -> list[str]:

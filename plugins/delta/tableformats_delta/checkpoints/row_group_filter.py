@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-__all__ = ["GroupFilter", "SkippedRowGroup"]
+__all__ = ["GroupFilter", "SkippedRowGroup", "nulls_of"]
 
 _PARTITION, _STATS = "partitionValues_parsed", "stats_parsed"
 _FLOATING = ("float", "double")
@@ -264,11 +264,14 @@ def _statistics(chunk: Any) -> tuple[Any, Any, int]:
     import pyarrow as pa
 
     try:
-        found = chunk.statistics
-        if found is None or not found.has_null_count:
-            return None, None, -1
-        if not found.has_min_max:
-            return None, None, found.null_count
-        return found.min, found.max, found.null_count
+        if (nulls := nulls_of(chunk)) < 0 or not (found := chunk.statistics).has_min_max:
+            return None, None, nulls
+        return found.min, found.max, nulls
     except (pa.ArrowException, ValueError, OverflowError):
         return None, None, -1
+
+
+def nulls_of(chunk: Any) -> int:
+    """The number of nulls of a column chunk by its statistics; -1: unknown."""
+    found = chunk.statistics
+    return found.null_count if found is not None and found.has_null_count else -1
