@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import numpy as np
@@ -46,6 +47,30 @@ def test_an_error_in_the_block_leaves_no_file(tmp_path: Path) -> None:
         file.write(b"half")
         raise RuntimeError
     assert not list(tmp_path.iterdir())
+
+
+def test_a_disk_that_is_full_at_any_piece_is_named(tmp_path: Path) -> None:
+    rows = pa.table({"id": np.arange(300), "f": np.arange(300) / 7})
+    table = tf.create_table(tmp_path / "t", rows.schema, format="delta")
+    written, calls = local_writes._SyncedFile.write, 0
+
+    def write(file: Any, data: Any) -> int:
+        nonlocal calls
+        calls += 1
+        if calls == fails_at:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return written(file, data)
+
+    for fails_at in range(1, 50):  # noqa: B007
+        calls = 0
+        with patch.object(data_files, "_STREAMED_BYTES", 0), patch.object(local_writes._SyncedFile, "write", write):
+            try:
+                table.append(rows)
+                break
+            except tf.StoreError as error:
+                assert (error.errno, error.committed) == (errno.ENOSPC, False)
+        assert table.snapshot().version == 0 and not list((tmp_path / "t").glob("*.parquet"))
+    assert fails_at > 4 and table.to_arrow().num_rows == 300
 
 
 def test_rows_that_are_streamed_are_those_that_come_back(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Mutants of data files that are written in one process and committed in another."""
+"""Mutants of data files: what is written in one process and committed in another, and disks that fail."""
 
 from __future__ import annotations
 
@@ -12,5 +12,13 @@ MUTANTS = (
         "False",
         "files are committed that were written for other columns, partitions or rules",
         ("write/test_written_files.py",),
+    ),
+    Mutant(
+        "no-footer-is-what-went-wrong",
+        "core:ParquetLayout.write",
+        "contextlib.suppress(RuntimeError, OSError)",
+        "contextlib.suppress()",
+        "a disk that is full while a large file is written is told as a RuntimeError of Parquet's writer",
+        ("io/test_pieces.py",),
     ),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import math
 from collections.abc import Iterator, Sequence
@@ -49,9 +50,15 @@ class ParquetLayout:
         options = {**self._options, **self._filters(table.num_rows), **self._without_nan(table)}
         if options["compression"] == "zstd" and self._target.parquet.compression_level is None and _is_few(table):
             options["compression"] = "snappy"
-        with pq.ParquetWriter(sink, self._schema, metadata_collector=footers, **options) as writer:
+        writer = pq.ParquetWriter(sink, self._schema, metadata_collector=footers, **options)
+        try:
             for group in self._row_groups(table, sink):
                 writer.write_table(group, row_group_size=self._target.row_group_rows)
+            writer.close()
+        except BaseException:
+            with contextlib.suppress(RuntimeError, OSError):  # that there is no footer now is not what went wrong
+                writer.close()
+            raise
         return footers[0]
 
     def _row_groups(self, table: pa.Table, sink: pa.NativeFile) -> Iterator[pa.Table]:
