@@ -174,7 +174,7 @@ class Log:
         try:
             for one in tf.open_table(self.root, format="delta", cache=False)._opened.verify():
                 if one.rule != "file-missing":
-                    yield f"{one.rule}: {one.what}"
+                    yield f"{one.rule} at {one.version} {Path(one.path or '').name[-8:]}: {one.what}"
         except TableFormatsError as error:
             yield f"{type(error).__name__}"
 
