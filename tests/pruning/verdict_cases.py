@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tableformats.errors import InvalidPredicateError, UnsupportedFeatureError
 from tableformats.expressions import Expression
@@ -50,6 +51,7 @@ TRANSFORMS = {
     "is_active": "identity",
     "l_shipdate": "day",
 }
+SORTED = ("i", "l", "d", "m", "w", "s", "day", "t", "z")
 LETTERS = np.array([*"NSA"])
 """The verdicts NONE, SOME, ALL."""
 
@@ -59,6 +61,7 @@ class Files:
 
     def __init__(self, rows: pa.Table, pieces: Sequence[tuple[int, int]], transforms: dict[str, str]) -> None:
         self.pieces = pieces
+        self.rows = rows
         self.schema = Schema.from_arrow(rows.schema)
         self.counts = pa.array([count for _, count in pieces], pa.int64())
         self.bounds = Bounds()
@@ -162,10 +165,13 @@ def of_clause(files: Files, text: str) -> dict[str, Any]:
 
 
 def function_files() -> Files:
-    """A file for each row, and for each two and three neighbours."""
-    n = function_cases.table().num_rows
+    """A file for each row, and for each two and three neighbours; then neighbours in the order of each column."""
+    rows = function_cases.table()
+    n = rows.num_rows
     pieces = [(start, count) for count in (1, 2, 3) for start in range(n - count + 1)]
-    return Files(function_cases.table(), pieces, {})
+    in_order = [rows.take(pc.sort_indices(rows[name])) for name in SORTED]
+    pieces += [(n * copy + start, 2) for copy in range(1, len(SORTED) + 1) for start in range(n - 1)]
+    return Files(pa.concat_tables([rows, *in_order]).combine_chunks(), pieces, {})
 
 
 def conditions(text: str, entry: dict[str, Any], mode: str) -> Iterator[tuple[str, Any]]:
@@ -202,7 +208,8 @@ def of_function(files: Files, text: str, entry: dict[str, Any]) -> dict[str, str
         for condition, _ in conditions(text, entry, mode):
             try:
                 predicate = bound(files, condition, mode)
-                found[f"{mode}: {predicate}"] = files.by_bounds(predicate)
+                letters = files.by_bounds(predicate)
+                found[f"{mode}: {predicate}"] = f"{letters[:33]} {summary(letters[33:])}"
             except (InvalidPredicateError, UnsupportedFeatureError) as error:
                 found[f"{mode}: {condition}"] = str(error)
     return found
