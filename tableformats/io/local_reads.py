@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import stat
 from collections.abc import Iterator
 from functools import cache
@@ -37,12 +38,14 @@ _NO_PATHS = {
 }
 """What the path itself, and no fault of the machine, makes of opening it."""
 _MOST_NAMES = 1_000
+_ENCODED = re.compile("%[0-9a-fA-F]{2}")
 
 
 def missing_hint(path: str) -> str:
     """What to do where nothing is at ``path``: names like it, or the part of a local path that is there."""
     if not path.startswith("/"):
-        return "Check the path"
+        encoded = _ENCODED.search(path)
+        return f"Check the path: it is taken as it is, {encoded[0]} too" if encoded else "Check the path"
     above, _, name = path.rpartition("/")
     try:
         with os.scandir(above or "/") as entries:

@@ -116,3 +116,18 @@ def test_locations_and_options(location: str, options: dict[str, Any], what: str
 )
 def test_slashes_and_percent_signs_are_what_they_are(location: str, root: str) -> None:
     assert Storage(location).root == root
+
+
+def test_a_location_that_is_encoded_names_nothing() -> None:
+    with S3Stub() as stub, pytest.raises(tf.TableNotFoundError, match=r"nothing is at the location.*as it is, %20 too"):
+        tf.open_table("s3://bucket/a%20b", storage_options=stub.options)
+
+
+@pytest.mark.parametrize("scheme", ["abfss", "wasbs"])
+def test_options_of_another_azure_account_than_the_location_names(scheme: str) -> None:
+    """They would open a container of the same name in the other account."""
+    location = f"{scheme}://c@acct.blob.core.windows.net/t"
+    given = {"AZURE_STORAGE_ACCOUNT_NAME": "other", "account_key": "a2V5"}
+    with pytest.raises(TableFormatsError, match=r"names the Azure account 'acct'.*options another.*'account_name'"):
+        tf.open_table(location, storage_options=given)
+    assert Storage(location, {**given, "AZURE_STORAGE_ACCOUNT_NAME": "ACCT"}).store_of(location)

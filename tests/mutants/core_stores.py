@@ -117,4 +117,12 @@ MUTANTS = (
         "a bucket without files is a file",
         _FAULTS,
     ),
+    Mutant(
+        "another-azure-account",
+        "core:_with_account",
+        "if given and address.host.endswith(_AZURE_HOST)",
+        "if False and address.host.endswith(_AZURE_HOST)",
+        "a location of one Azure account opens the container of that name in another",
+        ("io/test_bad_input.py",),
+    ),
 )

@@ -30,6 +30,7 @@ __all__ = ["ObstoreStore", "complete_s3_options", "open_object_store"]
 _PAGE = 1000
 _NO_SUFFIX_RANGES = ("azure",)
 """Azure answers no ranges that count from the end."""
+_AZURE_HOST = ".core.windows.net"
 
 
 def open_object_store(address: Address, given: Mapping[str, Any], redactor: Redactor) -> ObstoreStore:
@@ -93,11 +94,20 @@ def complete_s3_options(options: StoreOptions, path: str) -> Any:
 
 
 def _with_account(options: StoreOptions, address: Address) -> None:
+    """Take the account and the host from the location. Raises TableFormatsError where the options name another."""
+    given = options.config.get("account_name", "").lower()
+    if given and address.host.endswith(_AZURE_HOST) and address.account.lower() != given:
+        raise TableFormatsError(
+            f"the location names the Azure account {address.account!r}, and the options another one",
+            path=without_credentials(address.root),
+            field="account_name",
+            hint="Give the options of the account that the location names",
+        )
     if address.account:
         options.config.setdefault("account_name", address.account)
     if address.host.endswith("fabric.microsoft.com"):
         options.config.setdefault("use_fabric_endpoint", "true")
-    elif "." in address.host and not address.host.endswith(".core.windows.net"):
+    elif "." in address.host and not address.host.endswith(_AZURE_HOST):
         options.config.setdefault("endpoint", f"https://{address.host.replace('.dfs.', '.blob.')}")
 
 
