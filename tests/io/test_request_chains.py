@@ -369,6 +369,22 @@ def test_only_needed_manifests_are_read(stub: S3Stub, iceberg: Path) -> None:
     assert len(stub.requests) <= 51  # the manifest list, which a snapshot reads once
 
 
+def test_a_second_plan_and_an_update_of_an_iceberg_table(stub: S3Stub) -> None:
+    location = "s3://bucket/own"
+    tf.write_table(pa.table({"x": [1]}), location, format="iceberg", storage_options=stub.options)
+    writer = tf.open_table(location, storage_options=stub.options)
+    snapshot = tf.open_table(location, storage_options=stub.options).snapshot()
+    snapshot.scan().plan()
+    stub.requests.clear()
+    snapshot.scan("x > 0").plan()
+    assert len(stub.requests) <= 1
+    writer.append(pa.table({"x": [2]}))
+    stub.requests.clear()
+    assert snapshot.update().scan().count() == 2
+    # The hint and the metadata file come together; then the manifest list, and the manifest that is new.
+    assert len(stub.requests) == 5 and stub.requests[0].query["prefix"].endswith("metadata/")
+
+
 def test_local_tables_send_nothing(iceberg: Path) -> None:
     report = tf.open_table(iceberg).scan().plan().report
     assert report.requests == report.longest_chain == report.request_bytes == report.opening_requests == 0

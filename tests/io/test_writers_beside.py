@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import fsspec
+import pyarrow as pa
 import pytest
 
 import tableformats as tf
@@ -40,6 +41,18 @@ for version in range(1, commits + 1):
     print(version, flush=True)
     sys.stdin.readline()
 """
+TURNS = 4
+APPENDING = """
+import json, sys
+import pyarrow as pa
+import tableformats as tf
+location, options, turns = json.loads(sys.argv[1])
+table = tf.open_table(location, storage_options=options)
+for value in range(1, turns + 1):
+    table.append(pa.table({"x": [value]}))
+    print(value, flush=True)
+    sys.stdin.readline()
+"""
 
 
 @pytest.fixture(scope="module")
@@ -57,6 +70,12 @@ def s3_stub() -> Iterator[Store]:
 @pytest.fixture
 def local(tmp_path: Path) -> Store:
     return str(tmp_path), {}
+
+
+@pytest.fixture
+def gcs_stub() -> Iterator[Store]:
+    with S3Stub() as server:
+        yield "gs://bucket", server.gcs_options
 
 
 @pytest.fixture(params=["local", "s3_stub", "azurite", "gcs"])
@@ -101,6 +120,32 @@ def test_readers_see_what_another_process_has_written(store: Store, tmp_path: Pa
             writer.stdin.write("\n")
             writer.stdin.flush()
     assert writer.returncode == 0 and updated.version == COMMITS
+
+
+@pytest.mark.parametrize("store_name", ["s3_stub", "local", "azurite", "gcs_stub"])
+def test_readers_see_what_another_process_has_appended_to_iceberg(
+    store_name: str, request: pytest.FixtureRequest
+) -> None:
+    if store_name != "s3_stub" and not os.environ.get("TABLEFORMATS_SERVICES"):
+        pytest.skip("each store takes seconds: set TABLEFORMATS_SERVICES=1")
+    root, options = request.getfixturevalue(store_name)
+    location = f"{root}/appended"
+    tf.write_table(pa.table({"x": [0]}), location, format="iceberg", storage_options=options)
+    table = tf.open_table(location, storage_options=options)
+    updated = table.snapshot()
+    argument = json.dumps([location, options, TURNS])
+    command = [sys.executable, "-c", APPENDING, argument]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as writer:
+        assert writer.stdin is not None and writer.stdout is not None
+        for value in range(1, TURNS + 1):
+            assert writer.stdout.readline() == f"{value}\n"
+            updated, table = updated.update(), table.refresh()
+            opened = tf.open_table(location, storage_options=options)
+            for snapshot in (updated, table.snapshot(), opened.snapshot()):
+                assert snapshot.scan().count() == value + 1
+            writer.stdin.write("\n")
+            writer.stdin.flush()
+    assert writer.returncode == 0
 
 
 def test_one_of_two_writers_wins_and_both_readers_agree(store: Store, tmp_path: Path) -> None:
