@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from datetime import timedelta
@@ -15,7 +16,7 @@ from tableformats.errors import TableFormatsError, UnsupportedFeatureError
 from tableformats.io.redaction import Redactor
 from tableformats.io.stores.addresses import address_of, credentials_of
 from tableformats.io.stores.object_store import open_object_store
-from tableformats.io.stores.options import parse_options
+from tableformats.io.stores.options import _known_name, parse_options
 from tableformats.io.stores.profiles import profile_settings
 from tests.support.s3_stub import S3Stub
 
@@ -70,6 +71,23 @@ def test_every_spelling_means_the_same(spelling: str) -> None:
     assert {name: options.config[name] for name in KEYS} == KEYS
     assert options.config["endpoint"] == "http://127.0.0.1:9" and options.client["allow_http"] == "true"
     assert "AK" not in repr(options) and "SK" not in repr(options)
+
+
+def documented_names() -> Iterator[tuple[str, str]]:
+    """The options in the tables of docs/stores.md, each with the service of its table."""
+    services, service = {"S3": "s3", "GCS": "gcs", "Azure": "azure"}, ""
+    for line in (Path(__file__).parents[2] / "docs" / "stores.md").read_text().splitlines():
+        first, _, others = line.removeprefix("|").partition("|")
+        service = services.get(first.strip(), service if line else "")
+        for name in re.findall(r"`([\w.-]+)`", others) if service else ():
+            yield service, name
+
+
+def test_the_manual_names_options_that_there_are() -> None:
+    names = list(documented_names())
+    assert {service for service, _ in names} == {"s3", "gcs", "azure"} and len(names) > 60
+    nested = ("client_kwargs", "config_kwargs")
+    assert [found for found in names if found[1] not in nested and _known_name(*found) is None] == []
 
 
 @pytest.mark.parametrize(
