@@ -73,6 +73,9 @@ _OVERLOADED = ("rateLimitExceeded", "quotaExceeded", "backendError")
 _EXTRAS = {"boto3": "glue", "botocore": "glue"}
 _OF_PYICEBERG = {"sqlalchemy": "sql-sqlite", "thrift": "hive", "hive_metastore": "hive", "google": "bigquery"}
 
+_PACKAGES = {"google": "google-cloud-bigquery"}
+"""What has a module whose name does not tell."""
+
 
 def catalog_fault(error: BaseException, catalog: str, path: str | None = None) -> TableFormatsError:
     """The typed error for what a library raised.
@@ -110,8 +113,9 @@ def missing_extra(error: BaseException, catalog: str) -> MissingExtraError:
     install = f"pip install 'tableformats[{extra}]'"
     if module in _OF_PYICEBERG:
         install = f"pip install 'pyiceberg[{_OF_PYICEBERG[module]}]'"
+    package = _PACKAGES.get(module, module)
     return MissingExtraError(
-        f"catalog {catalog!r} needs {module}, which is not installed", field=extra, hint=install, name=module
+        f"catalog {catalog!r} needs {package}, which is not installed", field=extra, hint=install, name=module
     )
 
 

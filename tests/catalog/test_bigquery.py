@@ -251,5 +251,5 @@ def test_without_the_library(properties: dict[str, str], monkeypatch: pytest.Mon
     for name in [name for name in sys.modules if name.startswith("pyiceberg.catalog.bigquery")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "google.cloud.bigquery", None)
-    with pytest.raises(tf.MissingExtraError, match=r"'big' needs google.*pip install 'pyiceberg\[bigquery\]'"):
+    with pytest.raises(tf.MissingExtraError, match=r"'big' needs google-cloud-bigquery, .*'pyiceberg\[bigquery\]'"):
         tf.open_table("n.t", catalog=properties)

@@ -116,7 +116,12 @@ def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch, catalog: An
 
 @pytest.mark.parametrize(
     ("module", "install"),
-    [("boto3", "tableformats[glue]"), ("sqlalchemy", "pyiceberg[sql-sqlite]"), ("hive_metastore", "pyiceberg[hive]")],
+    [
+        ("boto3", "tableformats[glue]"),
+        ("sqlalchemy", "pyiceberg[sql-sqlite]"),
+        ("hive_metastore", "pyiceberg[hive]"),
+        ("google", "needs google-cloud-bigquery"),
+    ],
 )
 def test_the_missing_library_says_what_to_install(module: str, install: str) -> None:
     installed = type("NotInstalledError", (Exception,), {})()
