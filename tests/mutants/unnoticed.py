@@ -21,5 +21,13 @@ EQUIVALENT: dict[str, str] = {
     "plugins/delta/tableformats_delta/statistics/stats_struct.py:_escaped: 32 -> 33": (
         "a space that is escaped in JSON is a space"
     ),
+    "plugins/delta/tableformats_delta/statistics/stats_struct.py:_named: False -> True": (
+        "a letter that is escaped in JSON is that letter"
+    ),
+    "tableformats/pruning/compiled_predicate.py:CompiledPredicate.matches_by_nan_alone: 4 * np.count_nonzero(kept) < n"
+    " -> (4 * np.count_nonzero(kept) <= n)": "whether the kept files are taken out first decides the time alone",
+    "plugins/iceberg/tableformats_iceberg/avro/container.py:_cuts: 1 -> 2": (
+        "into how many parts a file is cut decides the time alone"
+    ),
 }
 """{name of a change: why every answer, error and limit is the same}."""

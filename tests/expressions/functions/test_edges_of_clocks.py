@@ -1,0 +1,64 @@
+"""Texts of instants and of offsets at the edges of each of their fields: what is valid, and what it stands for."""
+
+from __future__ import annotations
+
+import datetime as dt
+import itertools
+
+import pytest
+
+from tableformats.expressions import Function
+from tableformats.expressions.functions.temporal.patterns import parse_instant
+from tableformats.schema.datetimes import is_zone, offset_at, parse_time
+
+EPOCH = dt.datetime(1970, 1, 1)
+NODE = Function("to_timestamp", ())
+
+
+def micros(*fields: int) -> int | None:
+    """Microseconds since the epoch by Python's own calendar; None for what is no date or time."""
+    try:
+        return (dt.datetime(*fields) - EPOCH) // dt.timedelta(microseconds=1)
+    except ValueError:
+        return None
+
+
+@pytest.mark.parametrize("year", [1900, 1970, 2000, 2023, 2024])
+def test_dates(year: int) -> None:
+    for month, day in itertools.product(range(14), (0, 1, 2, 28, 29, 30, 31, 32)):
+        text = f"{year}-{month:02}-{day:02}"
+        assert parse_instant(text, "yyyy-MM-dd", NODE) == micros(year, month, day), text
+
+
+def test_times_of_day() -> None:
+    for hour, minute, second in itertools.product((0, 1, 22, 23, 24, 25), (0, 1, 58, 59, 60, 61), (0, 1, 58, 59, 60)):
+        text = f"2024-02-29 {hour:02}:{minute:02}:{second:02}"
+        expected = micros(2024, 2, 29, hour, minute, second)
+        assert parse_instant(text, "yyyy-MM-dd HH:mm:ss", NODE) == expected, text
+        clock = f"{hour}:{minute:02}:{second:02}"
+        assert parse_time(clock) == (None if expected is None else expected % 86_400_000_000), clock
+
+
+def test_fields_that_are_not_there() -> None:
+    assert parse_instant("2024", "yyyy", NODE) == micros(2024, 1, 1)
+    assert parse_instant("2024-03", "yyyy-MM", NODE) == micros(2024, 3, 1)
+    assert parse_instant("2024-03-02 07", "yyyy-MM-dd HH", NODE) == micros(2024, 3, 2, 7)
+    assert parse_instant("2024-03-02 07:08:09.25", "yyyy-MM-dd HH:mm:ss.SS", NODE) == micros(
+        2024, 3, 2, 7, 8, 9, 250000
+    )
+    assert parse_instant("2024-3", "yyyy-MM", NODE) is None
+
+
+def test_offsets() -> None:
+    for sign, hour, minute, second in itertools.product("+-", (0, 1, 17, 18, 19), (0, 1, 59, 60), (None, 0, 1, 59, 60)):
+        zone = f"{sign}{hour:02}:{minute:02}" + ("" if second is None else f":{second:02}")
+        total = hour * 3600 + minute * 60 + (second or 0)
+        valid = minute < 60 and (second or 0) < 60 and total <= 18 * 3600
+        assert is_zone(zone) == valid, zone
+        assert offset_at(zone, 0) == ((total if sign == "+" else -total) * 1_000_000 if valid else None), zone
+
+
+def test_names_of_utc() -> None:
+    for zone in ("Z", "UTC", "GMT", "UT"):
+        assert offset_at(zone, 10**15) == 0
+    assert not is_zone("Nowhere/At_All")
