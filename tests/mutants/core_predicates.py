@@ -214,4 +214,12 @@ MUTANTS = (
         "a function of a column that may hold NaN never gives NaN",
         ("pruning/test_computed_conditions.py",),
     ),
+    Mutant(
+        "joined-lists-of-numbers",
+        "core:_lists_texts",
+        "isinstance(kind, ListType) and kind.element.type == STRING",
+        "isinstance(kind, ListType)",
+        "concat_ws over a list of numbers is bound, and fails on the rows",
+        ("expressions/functions/test_damaged_calls.py",),
+    ),
 )

@@ -193,10 +193,14 @@ def _concat(node: Function, arguments: Sequence[Vector], n: int) -> Computed:
 
 def _bind_concat_ws(node: Function) -> Function:
     arguments = [
-        argument if isinstance(type_of(argument), ListType) else implicit(node, i, STRING)
+        argument if i and _lists_texts(type_of(argument)) else implicit(node, i, STRING)
         for i, argument in enumerate(node.arguments)
     ]
     return replace(node, arguments=tuple(arguments), type=STRING)
+
+
+def _lists_texts(kind: Type) -> bool:
+    return isinstance(kind, ListType) and kind.element.type == STRING
 
 
 def _concat_ws(separator: str | None, *parts: Any) -> str | None:
