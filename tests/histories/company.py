@@ -45,7 +45,7 @@ _PROPERTIES = {
     # The metadata files that were current are read from the last one.
     "iceberg": {"write.metadata.previous-versions-max": "100000", "commit.retry.num-retries": "20"},
 }
-_LONGEST_START_S = 150.0
+_LONGEST_START_S = 600.0
 LEAD = 4
 """Of writers beside one with a JVM."""
 FIRST = [{"id": number, "p": number % 3, "k": number} for number in range(6)]

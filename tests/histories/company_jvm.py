@@ -39,7 +39,7 @@ class _OfSpark(Peer):
         """Also write another table, because the first write of a session takes many seconds."""
         super().warm_up()
         rows = [{"id": number, "p": 0, "k": number} for number in range(2)]
-        for number, kind in enumerate(("append", "overwrite", "delete") * 2):
+        for number, kind in enumerate(("append", "overwrite", "delete")):
             where = [["k", "<", 1]] if kind == "delete" else [["p", "=", 0]]
             self.elsewhere(Op(f"warm{number}", kind, {"rows": rows, "where": where}))
 
