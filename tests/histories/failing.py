@@ -21,7 +21,7 @@ from .tables import MemoryTable, Op, perform
 from .watched import Request, WatchedStore
 from .workers import makers_of
 
-__all__ = ["OPERATIONS", "FaultFoundError", "judge", "requests_of", "without_waiting"]
+__all__ = ["OF_STORES", "OPERATIONS", "FaultFoundError", "judge", "requests_of", "without_waiting"]
 
 FIRST = [{"id": number, "p": number % 3, "k": number} for number in range(6)]
 NEW = [{"id": 100, "p": 0, "k": 1}, {"id": 101, "p": 1, "k": 2}]
@@ -38,6 +38,12 @@ OPERATIONS = {
     "checkpoint": Op("o", "checkpoint"),
     "read": Op("o", "read"),
 }
+OF_STORES = {
+    **OPERATIONS,
+    "replace": Op("o", "replace", {"rows": NEW, "column": "c_o"}),
+    "restore": Op("o", "restore", {"version": 0}),
+}
+"""With those that are tried on tables in a store, and not in a catalog."""
 _AFTER = Op("after", "append", {"rows": [{"id": 999, "p": 2, "k": 9}]})
 _READ = Op("reader", "read")
 PROPERTIES = {"delta": {"delta.checkpointInterval": "2"}, "iceberg": {"commit.manifest.min-count-to-merge": "2"}}
@@ -72,7 +78,8 @@ def judge(format: str, name: str, number: int, fault: str) -> str:
 
 
 def _run(format: str, name: str, number: int, fault: str) -> tuple[FaultPlan, list[str], str]:
-    op, plans = OPERATIONS[name], []
+    op, plans = OF_STORES[name], []
+    is_emptied = name == "restore" and format == "iceberg"  # what it is set back to
 
     def wrap(store: MemoryStore) -> WatchedStore:
         # Requests are counted over all stores that the operation opens.
@@ -83,8 +90,10 @@ def _run(format: str, name: str, number: int, fault: str) -> tuple[FaultPlan, li
     creates = name == "create"
     recorder = Recorder()
     with MemoryTable.made(
-        format, [] if creates else FIRST, wrap=wrap, create=not creates, **PROPERTIES[format]
+        format, [] if creates else FIRST, wrap=wrap, create=not creates, is_emptied=is_emptied, **PROPERTIES[format]
     ) as table:
+        if is_emptied:  # nothing else tells who set the branch to it, where the answer is lost
+            table.makers[f"snapshot {table.ledger().entries[2].version}"] = op.id
         with warnings.catch_warnings(record=True) as warned, without_waiting():
             warnings.simplefilter("always")
             error = perform(table.location, format, op, recorder, 1, level="serializable")
@@ -133,7 +142,7 @@ def _left_over(
 def all_cases() -> Iterator[tuple[str, str, int, str]]:
     """(format, operation, number of the request, fault) of all faults."""
     for format in ("delta", "iceberg"):
-        for name in sorted(OPERATIONS):
+        for name in sorted(OF_STORES):
             for number, request in enumerate(requests_of(format, name)):
                 for fault in faults_of(request):
                     yield format, name, number, fault

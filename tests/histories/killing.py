@@ -18,7 +18,7 @@ import tableformats as tf
 
 from ..support.s3_stub import Request, S3Stub
 from .checker import check
-from .failing import FIRST, OPERATIONS, PROPERTIES
+from .failing import FIRST, OF_STORES, PROPERTIES
 from .history import History, Recorder, merged
 from .ledger import local_files
 from .orphans import orphans_of, wrong_orphans
@@ -27,7 +27,7 @@ from .workers import makers_of
 
 __all__ = ["VERBS", "killed_locally", "killed_on_s3"]
 
-VERBS = ("append", "overwrite", "overwrite where", "delete", "alter", "create", "checkpoint")
+VERBS = ("append", "overwrite", "overwrite where", "delete", "alter", "create", "checkpoint", "replace", "restore")
 _CHANGES = ("os.link", "os.rename", "os.remove", "os.mkdir")
 _AFTER = Op("after", "append", {"rows": [{"id": 999, "p": 2, "k": 9}]})
 Outcome = tuple[bool, list[str], int]
@@ -74,7 +74,7 @@ def _victim(root: str, format: str, name: str, log: str, number: int, torn: bool
 
         if number >= 0:
             _Killer(root, number, torn)
-        perform(root, format, OPERATIONS[name], Recorder(tell=tell), 1, level="serializable", storage_options=options)
+        perform(root, format, OF_STORES[name], Recorder(tell=tell), 1, level="serializable", storage_options=options)
 
 
 def _context() -> Any:
@@ -89,8 +89,12 @@ def _begin(root: Any, format: str, name: str, options: dict[str, Any]) -> int:
     table = tf.create_table(
         root, SCHEMA, format=format, partition_by="p", properties=PROPERTIES[format], storage_options=options or None
     )
+    is_emptied = name == "restore" and format == "iceberg"  # what it is set back to
+    if is_emptied:
+        table.append(arrow_of(FIRST[:1]))
+        table.delete("true")
     table.append(arrow_of(FIRST))
-    return 2
+    return 2 + 2 * is_emptied
 
 
 def killed_locally(format: str, name: str, number: int, torn: bool = False) -> Outcome:
@@ -143,7 +147,7 @@ def _judged(
     recorder = Recorder()
     recorder.events += merged([[json.loads(line) for line in lines]], time.monotonic_ns())  # type: ignore[arg-type]
     found = [] if code in (0, -signal.SIGKILL) else [f"the writer ended with {code}"]
-    op = OPERATIONS[name]
+    op = OF_STORES[name]
     steps = [(2, _AFTER), (3, Op("reader", "read"))]
     if name == "create":
         # A table that may be there is made again, or found.
@@ -155,8 +159,11 @@ def _judged(
         if error is not None and step.kind != "create":
             found.append(f"the next {step.kind} fails: {error!r}")
     now = files()
-    ledger = ledger_of(format, now, None, makers_of(recorder.events))
-    found += check(History.of(format, "serializable", initial, recorder.events), ledger)
     table = tf.open_table(location, storage_options=options or None)
+    makers = makers_of(recorder.events)
+    if name == "restore" and format == "iceberg":  # nothing else tells who set the branch to it
+        makers[f"snapshot {table.inspect.snapshots()['snapshot_id'][1]}"] = op.id
+    ledger = ledger_of(format, now, None, makers)
+    found += check(History.of(format, "serializable", initial, recorder.events), ledger)
     found += wrong_orphans(table, now, ledger)
     return was_killed, found, len(orphans_of(table))

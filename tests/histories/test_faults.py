@@ -9,12 +9,12 @@ from __future__ import annotations
 import pytest
 
 from . import failing_catalog, failing_http
-from .failing import OPERATIONS, judge, requests_of
+from .failing import OF_STORES, judge, requests_of
 from .faults import faults_of
 
 
 @pytest.mark.parametrize("format", ["delta", "iceberg"])
-@pytest.mark.parametrize("name", sorted(OPERATIONS))
+@pytest.mark.parametrize("name", sorted(OF_STORES))
 def test_requests_fail(format: str, name: str) -> None:
     for number, request in enumerate(requests_of(format, name)):
         ways = faults_of(request)
