@@ -167,8 +167,18 @@ class Log:
             found = f"{names} {leaves.digest(repr([about, plan]).replace(str(self.root), 'ROOT'))}"
         except TableFormatsError as error:
             found = f"{type(error).__name__}: {str(error).partition('). ')[0]})"
+        else:
+            found += f" {self._history(table)}"
         violations = "; ".join(self._violations()) or "sound"
         return f"{found} {violations}".replace(str(self.root), "ROOT")
+
+    def _history(self, table: tf.Table) -> str:
+        """A digest of the history, but for its times: those of files are not ours."""
+        try:
+            rows = table.history().drop_columns(["timestamp"]).to_pylist()
+        except TableFormatsError as error:
+            return f"{type(error).__name__}: {str(error).partition('). ')[0]})"
+        return leaves.digest(rows)
 
     def _violations(self) -> Iterator[str]:
         try:
