@@ -11,7 +11,6 @@ import os
 import re
 import stat
 from collections.abc import Iterator
-from functools import cache
 from typing import TYPE_CHECKING
 
 from ..errors import CorruptMetadataError
@@ -19,9 +18,8 @@ from .stores.base import FileInfo
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyarrow import fs
 
-__all__ = ["files_below", "missing_hint", "open_local"]
+__all__ = ["files_below", "files_in", "is_local_dir", "is_local_file", "missing_hint", "open_local"]
 
 _KINDS = {
     stat.S_IFIFO: "a pipe",
@@ -39,6 +37,29 @@ _NO_PATHS = {
 """What the path itself, and no fault of the machine, makes of opening it."""
 _MOST_NAMES = 1_000
 _ENCODED = re.compile("%[0-9a-fA-F]{2}")
+
+
+def is_local_file(path: str) -> bool:
+    """Whether a regular file is at a local path. Raises OSError where that cannot be known."""
+    found = _state(path)
+    return found is not None and stat.S_ISREG(found.st_mode)
+
+
+def is_local_dir(path: str) -> bool:
+    """Whether a directory is at a local path. Raises OSError where that cannot be known."""
+    found = _state(path)
+    return found is not None and stat.S_ISDIR(found.st_mode)
+
+
+def _state(path: str | os.DirEntry[str]) -> os.stat_result | None:
+    """What is at a path; None for nothing, and for a link to nothing or in a circle."""
+    # Arrow's file systems would say it, too. To import them takes a twentieth of the time of a first plan.
+    try:
+        return os.stat(path)
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
+            return None
+        raise
 
 
 def missing_hint(path: str) -> str:
@@ -84,7 +105,30 @@ def open_local(path: str) -> pa.NativeFile:
         raise _refused("a path leads to no file: the file system does not allow it", path) from error
     if not stat.S_ISREG(mode):
         raise _refused(f"a path leads to {_KINDS.get(stat.S_IFMT(mode), 'no file')}, not to a regular file", path)
-    return _file_system().open_input_file(path)
+    import pyarrow as pa
+
+    return pa.OSFile(path)
+
+
+def files_in(directory: str, file_suffixes: tuple[str, ...]) -> list[FileInfo]:
+    """The files directly in a directory; empty where there is none.
+
+    Links are followed. What has one of ``file_suffixes`` is listed also if it is no file (a pipe, a directory): who
+    reads it gets an error. Links to nothing and names that are no text are left out. Raises OSError.
+    """
+    found: list[FileInfo] = []
+    try:
+        with os.scandir(directory) as entries:
+            for entry in entries:
+                state = _state(entry) if _is_text(entry.name) else None
+                if state is not None and (entry.name.endswith(file_suffixes) or not stat.S_ISDIR(state.st_mode)):
+                    size = 0 if stat.S_ISDIR(state.st_mode) else state.st_size
+                    path, time = f"{directory}/{entry.name}", state.st_mtime_ns // 1_000_000
+                    found.append(FileInfo(entry.name, path, size, time))
+    except (FileNotFoundError, NotADirectoryError):
+        if os.path.exists(directory):
+            raise
+    return found
 
 
 def files_below(directory: str) -> Iterator[list[FileInfo]]:
@@ -116,13 +160,6 @@ def _is_text(name: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-@cache
-def _file_system() -> fs.LocalFileSystem:
-    from pyarrow import fs
-
-    return fs.LocalFileSystem()
 
 
 def _refused(message: str, path: str) -> CorruptMetadataError:

@@ -21,7 +21,7 @@ from ..runtime.boundary import note_path
 from ..runtime.concurrency import cached_property
 from ..runtime.io_threads import ReadAhead
 from ..runtime.pickling import Portable
-from .local_reads import missing_hint, open_local
+from .local_reads import files_in, is_local_dir, is_local_file, missing_hint, open_local
 from .local_writes import create_local, link_local, write_local
 from .path_policy import PathPolicy, SharedPrefix
 from .paths import normalize, scheme_of, strip_trailing
@@ -421,17 +421,9 @@ class Storage(Portable):
 
         Nothing is cached: what other processes have written before the call is listed.
         """
-        from pyarrow import fs
-
         if scheme_of(path) is not None:
             return self._asked_once("list", path, lambda: self._listed(path))
-        found = []
-        for info in self.filesystem_path(path)[0].get_file_info(fs.FileSelector(path, allow_not_found=True)):
-            # What has a file's name and is none (a pipe, a directory) is listed: who reads it gets an error.
-            if info.type != fs.FileType.Directory or info.base_name.endswith(_FILE_SUFFIXES):
-                mtime = (info.mtime_ns or 0) // 1_000_000
-                found.append(FileInfo(info.base_name, f"{path}/{info.base_name}", info.size or 0, mtime))
-        return sorted(found, key=lambda info: info.name)
+        return sorted(files_in(path, _FILE_SUFFIXES), key=lambda info: info.name)
 
     def _listed(self, path: str) -> builtins.list[FileInfo]:
         waited_for = self.meter.chain
@@ -465,7 +457,7 @@ class Storage(Portable):
     def is_file(self, path: str) -> bool:
         """Whether a file is at an absolute path."""
         if scheme_of(path) is None:
-            return self._local_type(path) == "File"
+            return is_local_file(normalize(path))
         return self._asked_once("file", path, lambda: self.size_of(path) is not None)
 
     def size_of(self, path: str) -> int | None:
@@ -501,12 +493,8 @@ class Storage(Portable):
     def is_dir(self, path: str) -> bool:
         """Whether a directory is at an absolute path; in a store without directories, whether a file is below it."""
         if scheme_of(path) is None:
-            return self._local_type(path) == "Directory"
+            return is_local_dir(normalize(path))
         return self._asked_once("directory", path, lambda: self._has_below(path))
-
-    def _local_type(self, path: str) -> str:
-        filesystem, inner = self.filesystem_path(path)
-        return str(filesystem.get_file_info([inner])[0].type.name)
 
     def require_root(self) -> None:
         """Raise TableNotFoundError unless something is at the root."""

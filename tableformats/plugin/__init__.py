@@ -30,6 +30,7 @@ from ..columnar.arrays import (
     to_numpy,
 )
 from ..columnar.dropped_rows import without_rows
+from ..columnar.parquet_file import ParquetFile
 from ..dataclass import dataclass
 from ..errors import (
     AmbiguousFormatError,
@@ -188,6 +189,7 @@ __all__ = [
     "OpenOptions",
     "OrcTail",
     "ParquetOptions",
+    "ParquetFile",
     "PartitionField",
     "PartitionSpec",
     "PathNotAllowedError",

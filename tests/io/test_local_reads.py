@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +16,7 @@ import pytest
 
 import tableformats as tf
 from tableformats.io.local_reads import open_local
+from tableformats.io.storage import Storage
 from tests.fuzz.targets import iceberg as seeds
 from tests.support.delta_log import UUIDS, WITH_VECTORS, DeltaLog, add, field, vector
 from tests.support.iceberg_manifests import read_deletes
@@ -214,3 +217,34 @@ def test_what_is_written_meets_no_regular_file(tmp_path: Path, name: str, kind: 
         put(log.root / name, kind)
         error = error_of(lambda call=call, table=table: call(table))  # type: ignore[misc]
         assert error is None or isinstance(error, tf.TableFormatsError), (verb, error)
+
+
+def test_first_plans_import_no_file_systems(tmp_path: Path) -> None:
+    """Neither SSL nor the library of S3 is loaded to plan a table on a local disk, with a checkpoint or without."""
+    for name in ("delta", "iceberg"):
+        table = tf.create_table(tmp_path / name, pa.schema([("x", pa.int64())]), format=name)
+        table.append(pa.table({"x": [1]}))
+        if name == "delta":
+            table.checkpoint()
+        lines = (
+            f"import sys, tableformats as tf; assert len(tf.open_table({str(table.location)!r}).scan('x > 0').plan())"
+        )
+        subprocess.run([sys.executable, "-c", f"{lines}; assert 'pyarrow._fs' not in sys.modules"], check=True)
+
+
+def test_what_is_listed(tmp_path: Path) -> None:
+    storage = Storage(str(tmp_path))
+    (tmp_path / "b").write_bytes(b"12")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "a.json").mkdir()
+    (tmp_path / "nothing").symlink_to("nowhere")
+    (tmp_path / "circle").symlink_to("circle")
+    os.mkdir(os.fsencode(tmp_path) + b"/\xff.avro")
+    (tmp_path / "linked").symlink_to("b")
+    found = [(info.name, info.size) for info in storage.list(str(tmp_path))]
+    assert found == [("a.json", 0), ("b", 2), ("linked", 2)]
+    assert storage.list(f"{tmp_path}/none") == storage.list(f"{tmp_path}/b/c") == []
+    with pytest.raises(NotADirectoryError):
+        storage.list(f"{tmp_path}/b")
+    assert storage.is_dir(f"{tmp_path}/folder") and not storage.is_file(f"{tmp_path}/folder")
+    assert storage.is_file(f"file://{tmp_path}/linked") and not storage.is_dir(f"{tmp_path}/b/c")

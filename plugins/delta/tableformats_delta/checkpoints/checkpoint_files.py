@@ -19,6 +19,7 @@ from tableformats.plugin import (
     CorruptMetadataError,
     FileInfo,
     MetadataCache,
+    ParquetFile,
     StoreError,
     check_footer,
     check_pages,
@@ -298,13 +299,11 @@ class CheckpointFile:
         self._stamp = after
         return source
 
-    def _open(self, source: pa.NativeFile | None = None, encoded: bool = True) -> pq.ParquetFile:
-        import pyarrow.parquet as pq
-
+    def _open(self, source: pa.NativeFile | None = None, encoded: bool = True) -> ParquetFile:
         source = self._open_source() if source is None else source
         footer = None if self._footer is None else self._footer[0]
         is_local = self.storage.is_local
-        return pq.ParquetFile(
+        return ParquetFile(
             source,
             metadata=footer,
             # Partition columns have few distinct values, which are parsed once each in dictionary form.

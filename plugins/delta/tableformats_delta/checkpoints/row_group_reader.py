@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from tableformats.plugin import (
     FALSE,
     CorruptMetadataError,
+    ParquetFile,
     ahead,
     dataclass,
     free_after_fork,
@@ -31,7 +32,6 @@ from .damage import damaged_column, guard_parquet
 if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     from ..statistics.log_statistics import StatisticsSource
 
@@ -49,7 +49,7 @@ _MEMBERS = {
     "row_commit_version": "defaultRowCommitVersion",
 }
 
-Open = Callable[[], "pq.ParquetFile"]
+Open = Callable[[], ParquetFile]
 
 
 @dataclass
