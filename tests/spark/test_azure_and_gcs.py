@@ -1,4 +1,4 @@
-"""Tables on Azure and Google's store in Spark.
+"""Tables on Azure and Google's store in Spark, and all stores without a connector.
 
 Executors' planning and the portable path need nothing but this library, so they run in the session of the other tests,
 which has no connector. The native path has Hadoop's connector for Azure (ABFS), or Google's for GCS, and a session of
@@ -64,6 +64,13 @@ def test_without_a_connector(spark: Any, name: str, format: str, request: pytest
     with pytest.raises(tf.UnsupportedFeatureError, match="the session cannot read files of") as caught:
         table.scan("x > 1").to_spark(spark, mode="native")
     assert lines[name] in str(caught.value) and AZURITE_KEY not in str(caught.value)
+
+
+def test_s3_without_a_connector_needs_no_settings(spark: Any, gcs_stub: S3Stub) -> None:
+    table = written(("s3://bucket/s3", gcs_stub.options), "delta")
+    with pytest.raises(tf.UnsupportedFeatureError, match=r"hadoop-aws.*gets the storage_options from here") as caught:
+        table.scan().to_spark(spark, mode="native")
+    assert "fs.s3a.bucket" not in str(caught.value)
 
 
 JOB = """

@@ -109,7 +109,7 @@ class HadoopAccess:
         try:
             self._class_of(scheme)
         except Exception as error:
-            lines = "" if self._storage is None else f". {hint_for(self._storage, our_path(authority))}"
+            lines = "" if self._storage is None else f". {self._hint(self._storage, scheme, our_path(authority))}"
             raise UnsupportedFeatureError(
                 f"the session cannot read files of {scheme}://: {java_message(error)}",
                 field=f"{scheme}://",
@@ -117,6 +117,11 @@ class HadoopAccess:
                 'org.apache.hadoop:hadoop-aws, in Spark\'s Hadoop version), or use mode="portable" or to_arrow()'
                 + lines,
             ) from error
+
+    def _hint(self, storage: Storage, scheme: str, authority: str) -> str:
+        if scheme == "s3a" and settings_to_add(storage, authority):
+            return "It gets the storage_options from here: the session needs no settings"
+        return hint_for(storage, authority)
 
     def _class_of(self, scheme: str) -> str:
         file_system = self._java("org.apache.hadoop.fs.FileSystem")
