@@ -162,8 +162,10 @@ class Judge:
     def __init__(self, scan: ScanRequest) -> None:
         self.nan_is_absent = scan.nan == "absent"
         self.nodes = parts_of(scan.filter)
-        self.parts = [PartReasons(node) for node in self.nodes]
         self.whole = CompiledPredicate(scan.filter, self.nan_is_absent)
+        # A filter of one part is that part. The NaN of parts is judged where it is asked for, not as they are compiled.
+        same = self.whole if len(self.nodes) == 1 and not self.nan_is_absent else None
+        self.parts = [PartReasons(node, same) for node in self.nodes]
 
     def sources(self, context: BlockContext, rows: np.ndarray | None) -> list[RangeSource]:
         """What partition values say of these files of a block; None: of all."""
@@ -213,7 +215,7 @@ class _Counter(Judge):
         self._specs = scan.snapshot.format_snapshot.specs
         self._lock = Lock()
         self.widths = [Widths() for _ in self.parts]
-        self.found = Attribution([PartCounts(str(node), _names(node)) for node in self.nodes])
+        self.found = Attribution([PartCounts(str(part.node), part.names) for part in self.parts])
 
     def watch(self, manifests: ManifestFilter) -> ManifestFilter:
         """A filter of manifests that decides as ``manifests`` does, and counts what each part would skip alone."""
@@ -318,7 +320,3 @@ class _CountingManifestFilter(ManifestFilter):
                 alone = decision if own is None else own.decide(*arguments)
                 part.groups_dropped += int(np.count_nonzero(~alone.keep))
         return decision
-
-
-def _names(node: Expression) -> tuple[str, ...]:
-    return tuple(str(column) for column in ex.columns_of(node))

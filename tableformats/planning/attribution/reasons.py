@@ -75,14 +75,20 @@ class PartReasons:
         The part alone.
     """
 
-    def __init__(self, node: Expression) -> None:
+    def __init__(self, node: Expression, program: CompiledPredicate | None = None) -> None:
+        """``program``: the part, where it is compiled already."""
         self.node = node
-        self.program = CompiledPredicate(node)
+        self.program = CompiledPredicate(node) if program is None else program
         self._blamed: set[tuple[Reason, str]] = set()
 
     @cached_property
     def _below(self) -> list[PartReasons]:
         return [PartReasons(child) for child in self.node.children] if isinstance(self.node, (ex.And, ex.Or)) else []
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns of the part."""
+        return tuple(dict.fromkeys(str(column) for column in ex.columns_of(self.node)))
 
     @cached_property
     def _columns(self) -> list[BoundColumn]:
@@ -192,8 +198,7 @@ class PartReasons:
     def columns(self, reason: Reason) -> tuple[str, ...]:
         """The names of the columns to which ``reason`` applied so far; all of the part where nothing tells."""
         blamed = {column for part in self._leaves() for r, column in part._blamed if r == reason}
-        named = dict.fromkeys(str(column) for column in ex.columns_of(self.node))
-        return tuple(column for column in named if column in blamed or not blamed)
+        return tuple(column for column in self.names if column in blamed or not blamed)
 
     def _leaves(self) -> Iterator[PartReasons]:
         if not self._below:
