@@ -100,7 +100,8 @@ def verify_stats(
             if len(records) < len(found):
                 echo(f"{count_text(len(found) - len(records))} more")
             echo()
-        echo(printable(f"Version {found.version}, {found.summary()}"))
+        version = "No snapshot yet" if found.version == -1 else f"Version {found.version}"
+        echo(printable(f"{version}, {found.summary()}"))
         wrong = len(found.wrong_files)
         have = "file has" if wrong == 1 else "files have"
         echo(f"{count_text(wrong)} {have} wrong statistics or cannot be read")

@@ -48,10 +48,11 @@ def explain(plan: FilePlan, attribution: Attribution | None = None) -> str:
 def _heading(plan: FilePlan) -> list[str]:
     report = plan.report
     snapshot = plan.snapshot
-    version = "no snapshot yet" if report.version == -1 else f"version {report.version}"
+    version = f"version {report.version}, {time_text(snapshot.timestamp)}"
+    version = "no snapshot yet" if report.version == -1 else version
     return [
         f"Table   {location_text(snapshot.location)}",
-        f"        {printable(report.format)}, {version}, {time_text(snapshot.timestamp)}",
+        f"        {printable(report.format)}, {version}",
         f"Filter  {'none' if report.filter is None else printable(report.filter)}",
     ]
 

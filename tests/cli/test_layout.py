@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import tableformats as tf
 from tableformats.cli import progress
 from tableformats.cli.layout import folded, table_lines, width_of
 from tableformats.cli.values import values_of
@@ -220,3 +221,11 @@ def test_progress_goes_on_behind_a_question(monkeypatch: pytest.MonkeyPatch) -> 
         while "append: 0 s" not in sys.stderr.getvalue() and time.monotonic() < deadline:  # type: ignore[attr-defined]
             time.sleep(0.01)
     assert "append: 0 s" in sys.stderr.getvalue()  # type: ignore[attr-defined]
+
+
+def test_a_table_without_snapshots_says_so(tmp_path: Path, shell: Shell) -> None:
+    """And neither names version -1, nor an unknown time."""
+    tf.create_table(tmp_path / "t", pa.schema([("x", pa.int64())]), format="iceberg")
+    checked, planned = (shell.ok(command, tmp_path / "t") for command in ("verify-stats", "plan"))
+    assert checked.startswith("No snapshot yet, 0 files") and "-1" not in checked
+    assert "        iceberg, no snapshot yet\n" in planned
