@@ -48,22 +48,29 @@ def one_row(commits: int) -> Rows:
             continue
         name = "in memory" if place else "on disk"
         os.environ["TF_BENCH_DIRECTORY"] = place or tempfile.gettempdir()
-        bench, floor = OneRow(), OneRowFloor()
-        bench.setup(commits)
-        found = bench._measure(commits)
-        bench.teardown(commits)
+        floor = OneRowFloor()
         floor.setup()
         rate, cpu = floor._measure()
         floor.teardown()
-        (ours, ours_cpu), (theirs, theirs_cpu) = found["ours"], found["deltalake"]
-        least = f"the file and the put alone: {rate:,.0f}/s, {1e3 * cpu:.2f} ms"
-        yield [
-            f"{commits} appends of one row by one writer, {name}",
-            f"{ours:,.0f} commits/s, {1e3 * ours_cpu:.2f} ms CPU each",
-            f"deltalake {theirs:,.0f}/s, {1e3 * theirs_cpu:.2f} ms; {least}",
-            "3x commits/s",
-            f"{ours / theirs:.2f}x, CPU {theirs_cpu / ours_cpu:.2f}x",
-        ]
+        least = f"; the file and the put alone: {rate:,.0f}/s, {1e3 * cpu:.2f} ms"
+        yield _one_row(commits, f"{commits} appends of one row by one writer, {name}", least)
+        every = {"delta.checkpointInterval": "10"}
+        yield _one_row(commits, "the same, both with a checkpoint every 10 commits", "", every)
+
+
+def _one_row(commits: int, what: str, least: str, properties: dict[str, str] | None = None) -> list[str]:
+    bench = OneRow()
+    bench.setup(commits)
+    found = bench._measure(commits, properties)
+    bench.teardown(commits)
+    (ours, ours_cpu), (theirs, theirs_cpu) = found["ours"], found["deltalake"]
+    return [
+        what,
+        f"{ours:,.0f} commits/s, {1e3 * ours_cpu:.2f} ms CPU each",
+        f"deltalake {theirs:,.0f}/s, {1e3 * theirs_cpu:.2f} ms{least}",
+        "3x commits/s",
+        f"{ours / theirs:.2f}x, CPU {theirs_cpu / ours_cpu:.2f}x",
+    ]
 
 
 def four_writers(commits: int) -> Rows:

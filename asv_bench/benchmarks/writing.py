@@ -32,15 +32,15 @@ _TURN = 20
 _COMMITS = 5 if QUICK else 200
 
 
-def _ours(root: Path) -> Callable[[], object]:
-    table = tf.create_table(root, ROW.schema, format="delta")
+def _ours(root: Path, properties: dict[str, str] | None = None) -> Callable[[], object]:
+    table = tf.create_table(root, ROW.schema, format="delta", properties=properties)
     return lambda: table.append(ROW)
 
 
-def _deltalake(root: Path) -> Callable[[], object]:
+def _deltalake(root: Path, properties: dict[str, str] | None = None) -> Callable[[], object]:
     import deltalake
 
-    deltalake.write_deltalake(str(root), ROW)
+    deltalake.write_deltalake(str(root), ROW, configuration=properties)
     table = deltalake.DeltaTable(str(root))
     return lambda: deltalake.write_deltalake(table, ROW, mode="append")
 
@@ -67,9 +67,9 @@ class OneRow(_Directory):
     param_names = ["commits"]
     timeout = 300
 
-    def _measure(self, commits: int) -> dict[str, tuple[float, float]]:
+    def _measure(self, commits: int, properties: dict[str, str] | None = None) -> dict[str, tuple[float, float]]:
         """(commits a second, seconds of the processor a commit) of each writer."""
-        append = {name: make(self.root / name) for name, make in WRITERS.items()}
+        append = {name: make(self.root / name, properties) for name, make in WRITERS.items()}
         spent = {name: [0.0, 0.0] for name in WRITERS}
         for _ in range(max(1, commits // _TURN)):
             for name, call in append.items():
