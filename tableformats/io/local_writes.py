@@ -113,16 +113,21 @@ class _SyncedFile(io.RawIOBase):
 def write_local(path: str, data: bytes | memoryview) -> None:
     """Write a file over whatever is there. Its directory is made.
 
+    Hadoop keeps the checksum of a local file beside it. That of what was there goes, or Spark would refuse the file.
+
     Raises OSError; CorruptMetadataError where no file can be, as there is a directory.
     """
     with _writing(path):
         temporary = _temporary(path, data)
+        directory, name = os.path.split(path)
         try:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(os.path.join(directory, f".{name}.crc"))
             os.replace(temporary, path)
         except OSError:
             os.unlink(temporary)
             raise
-        _sync_directory(os.path.dirname(path))
+        _sync_directory(directory)
 
 
 def link_local(path: str, data: bytes | memoryview, is_durable: bool = True) -> PutOutcome:

@@ -99,8 +99,10 @@ def test_conformance_tables(case: DeltaCase, tmp_path: Path) -> None:
         bounds = bounds_of(table)
     except tf.TableFormatsError as error:
         pytest.skip(f"refused: {error}")
-    for file in (root / "_delta_log").glob(f"{version:020d}.checkpoint*"):
-        file.unlink()
+    # Hadoop keeps a checksum of each local file beside it, and Spark would compare ours with that of the one before.
+    for pattern in (f"{version:020d}.checkpoint*", f".{version:020d}.checkpoint*.crc", "._last_checkpoint.crc"):
+        for file in (root / "_delta_log").glob(pattern):
+            file.unlink()
     try:
         table = tf.open_table(root, format="delta")
         assert table.snapshot().version == version
@@ -384,6 +386,16 @@ def hint_of(log: DeltaLog) -> dict[str, Any]:
     content = json.loads(text)
     assert content["checksum"] == json_checksum(text)
     return content
+
+
+def test_a_checksum_of_an_older_hint_goes(tmp_path: Path) -> None:
+    """Hadoop writes one beside each local file, and Spark refuses a file that has the checksum of another."""
+    log = DeltaLog(tmp_path / "t").start(field("id", "long"))
+    (log.directory / LATEST).write_text('{"version":0,"size":2}')
+    checksum = log.directory / f".{LATEST}.crc"
+    checksum.write_bytes(b"crc\0")
+    tf.open_table(log.root, format="delta").checkpoint()
+    assert hint_of(log)["version"] == 0 and not checksum.exists()
 
 
 def test_the_hint(tmp_path: Path) -> None:

@@ -10,6 +10,14 @@ _STORES = ("io/test_stores.py",)
 _THREADS = ("runtime/test_io_threads.py",)
 
 MUTANTS = (
+    Mutant(
+        "checksums-of-other-bytes-stay",
+        "core:write_local",
+        'f".{name}.crc"',
+        'f".{name}.crc~"',
+        "Spark refuses a file that was written over, because Hadoop's checksum is that of the one before",
+        ("test_checkpoint_writing.py",),
+    ),
     # ---- the newest version of a remote log -------------------------------------------------------------------------
     Mutant(
         "expected-log-is-the-log",
