@@ -388,16 +388,6 @@ def hint_of(log: DeltaLog) -> dict[str, Any]:
     return content
 
 
-def test_a_checksum_of_an_older_hint_goes(tmp_path: Path) -> None:
-    """Hadoop writes one beside each local file, and Spark refuses a file that has the checksum of another."""
-    log = DeltaLog(tmp_path / "t").start(field("id", "long"))
-    (log.directory / LATEST).write_text('{"version":0,"size":2}')
-    checksum = log.directory / f".{LATEST}.crc"
-    checksum.write_bytes(b"crc\0")
-    tf.open_table(log.root, format="delta").checkpoint()
-    assert hint_of(log)["version"] == 0 and not checksum.exists()
-
-
 def test_the_hint(tmp_path: Path) -> None:
     log = DeltaLog(tmp_path / "t").start(field("id", "long"))
     for version in range(1, 4):

@@ -1,4 +1,4 @@
-"""Files that are written piece by piece: on the disk after the block, and gone after an error."""
+"""Local files: those written piece by piece are on the disk after the block, and gone after an error."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 import tableformats as tf
 from tableformats.engines.arrow.writing import data_files
 from tableformats.io import local_writes
-from tableformats.io.local_writes import creating_local
+from tableformats.io.local_writes import creating_local, write_local
 
 from ..support.verified import assert_clean
 
@@ -47,6 +47,13 @@ def test_an_error_in_the_block_leaves_no_file(tmp_path: Path) -> None:
         file.write(b"half")
         raise RuntimeError
     assert not list(tmp_path.iterdir())
+
+
+def test_a_checksum_of_the_file_before_goes(tmp_path: Path) -> None:
+    """Hadoop writes one beside each local file, and Spark refuses a file that has the checksum of another."""
+    (tmp_path / ".f.crc").write_bytes(b"crc\0")
+    write_local(f"{tmp_path}/f", b"new")
+    assert [path.name for path in tmp_path.iterdir()] == ["f"]
 
 
 def test_a_disk_that_is_full_at_any_piece_is_named(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ MUTANTS = (
         'f".{name}.crc"',
         'f".{name}.crc~"',
         "Spark refuses a file that was written over, because Hadoop's checksum is that of the one before",
-        ("test_checkpoint_writing.py",),
+        ("io/test_pieces.py",),
     ),
     # ---- the newest version of a remote log -------------------------------------------------------------------------
     Mutant(
