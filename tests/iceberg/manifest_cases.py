@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -89,7 +90,8 @@ class Table:
             found = f"{matched} {leaves.digest(self.dump.plain(json.dumps(files, default=str)))}"
         except TableFormatsError as error:
             found = f"{type(error).__name__}: {str(error).partition('). ')[0]})"
-        return self.dump.plain(f"{found} {'; '.join(self._violations(table)) or 'sound'}")
+        found = self.dump.plain(f"{found} {'; '.join(self._violations(table)) or 'sound'}")
+        return re.sub(r"has \d+ bytes, the list says \d+", "has other bytes than the list says", found)
 
     def _violations(self, table: tf.Table) -> Iterator[str]:
         try:
