@@ -21,7 +21,7 @@ from .tables import MemoryTable, Op, perform
 from .watched import Request, WatchedStore
 from .workers import makers_of
 
-__all__ = ["OF_STORES", "OPERATIONS", "FaultFoundError", "judge", "requests_of", "without_waiting"]
+__all__ = ["OF_STORES", "OPERATIONS", "FaultFoundError", "judge", "operations_of", "requests_of", "without_waiting"]
 
 FIRST = [{"id": number, "p": number % 3, "k": number} for number in range(6)]
 NEW = [{"id": 100, "p": 0, "k": 1}, {"id": 101, "p": 1, "k": 2}]
@@ -42,8 +42,10 @@ OF_STORES = {
     **OPERATIONS,
     "replace": Op("o", "replace", {"rows": NEW, "column": "c_o"}),
     "restore": Op("o", "restore", {"version": 0}),
+    "compact": Op("o", "compact"),
 }
 """With those that are tried on tables in a store, and not in a catalog."""
+_OF_DELTA = ("compact",)
 _AFTER = Op("after", "append", {"rows": [{"id": 999, "p": 2, "k": 9}]})
 _READ = Op("reader", "read")
 PROPERTIES = {"delta": {"delta.checkpointInterval": "2"}, "iceberg": {"commit.manifest.min-count-to-merge": "2"}}
@@ -60,6 +62,11 @@ def without_waiting() -> Iterator[None]:
     clock = SimpleNamespace(sleep=lambda seconds: None, monotonic=commit_loop.time.monotonic)
     with mock.patch.object(commit_loop, "time", clock):
         yield
+
+
+def operations_of(format: str) -> list[str]:
+    """The names in :data:`OF_STORES` of what tables of a format have."""
+    return [name for name in sorted(OF_STORES) if format == "delta" or name not in _OF_DELTA]
 
 
 @cache
@@ -142,7 +149,7 @@ def _left_over(
 def all_cases() -> Iterator[tuple[str, str, int, str]]:
     """(format, operation, number of the request, fault) of all faults."""
     for format in ("delta", "iceberg"):
-        for name in sorted(OF_STORES):
+        for name in operations_of(format):
             for number, request in enumerate(requests_of(format, name)):
                 for fault in faults_of(request):
                     yield format, name, number, fault

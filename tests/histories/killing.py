@@ -27,7 +27,20 @@ from .workers import makers_of
 
 __all__ = ["VERBS", "killed_locally", "killed_on_s3"]
 
-VERBS = ("append", "overwrite", "overwrite where", "delete", "alter", "create", "checkpoint", "replace", "restore")
+VERBS = {
+    "iceberg": (
+        "append",
+        "overwrite",
+        "overwrite where",
+        "delete",
+        "alter",
+        "create",
+        "checkpoint",
+        "replace",
+        "restore",
+    ),
+}
+VERBS["delta"] = (*VERBS["iceberg"], "compact")
 _CHANGES = ("os.link", "os.rename", "os.remove", "os.mkdir")
 _AFTER = Op("after", "append", {"rows": [{"id": 999, "p": 2, "k": 9}]})
 Outcome = tuple[bool, list[str], int]

@@ -9,12 +9,13 @@ from __future__ import annotations
 import pytest
 
 from . import failing_catalog, failing_http
-from .failing import OF_STORES, judge, requests_of
+from .failing import judge, operations_of, requests_of
 from .faults import faults_of
 
 
-@pytest.mark.parametrize("format", ["delta", "iceberg"])
-@pytest.mark.parametrize("name", sorted(OF_STORES))
+@pytest.mark.parametrize(
+    ("name", "format"), [(name, format) for format in ("delta", "iceberg") for name in operations_of(format)]
+)
 def test_requests_fail(format: str, name: str) -> None:
     for number, request in enumerate(requests_of(format, name)):
         ways = faults_of(request)
