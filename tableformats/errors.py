@@ -92,15 +92,19 @@ class TableFormatsError(Exception):
         if self.field is not None:
             where.append(f"field {self.field!r}")
         text = self.message + (f" ({', '.join(where)})" if where else "")
-        text = f"{text}. {self.hint}" if self.hint else text
+        text = _followed(text, self.hint) if self.hint else text
         if self.committed is False and not any(f"othing was {done}" in text for done in ("committed", "written")):
-            text += ". Nothing was committed"
+            text = _followed(text, "Nothing was committed")
         if self.committed:
-            text += ". The commit was made: do not run it again"
+            text = _followed(text, "The commit was made: do not run it again")
         return _printable(text)
 
     def __reduce__(self) -> tuple[object, ...]:
         return (_rebuild, (type(self), self.message, self.__dict__.copy()))
+
+
+def _followed(text: str, sentence: str) -> str:
+    return f"{text.removesuffix('.')}. {sentence}"
 
 
 def _printable(text: str) -> str:
