@@ -15,10 +15,11 @@ import click
 
 from ..errors import TableFormatsError
 from ..inspect.text import location_text, printable
+from ..runtime.collector import uncollected
 from .columns import json_objects, slices, texts_of
 from .layout import column_lines, folded
 from .progress import is_terminal, stop_waiting
-from .values import json_value, uncollected, value_text
+from .values import json_value, value_text
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -9,35 +9,22 @@ from __future__ import annotations
 
 import base64
 import datetime as dt
-import gc
 import json
 import math
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from ..inspect.text import printable
+from ..runtime.collector import uncollected
 from ..schema.datetimes import format_date, format_timestamp
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["is_number", "json_value", "rows_of", "uncollected", "value_text", "values_of"]
+__all__ = ["is_number", "json_value", "rows_of", "value_text", "values_of"]
 
 _DIGITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
-
-
-@contextmanager
-def uncollected() -> Iterator[None]:
-    """Keep the collector of cycles from looking at hundreds of thousands of new objects, none of which is in one."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def json_value(value: Any) -> Any:

@@ -63,6 +63,7 @@ from ..io.paths import common_move, normalize, normalize_all, scheme_of, strip_t
 from ..io.storage import WHOLE_BYTES, FileInfo, PutOutcome, Storage, missing_file
 from ..limits import DEFAULT_LIMITS, FOOTER_ITEMS, Limits
 from ..runtime.boundary import is_fault_of_machine
+from ..runtime.collector import uncollected
 from ..runtime.concurrency import cached_property, free_after_fork
 from ..runtime.threads import ahead, all_at_once, bundles, in_order, runs, thread_count
 from ..schema import (
@@ -289,6 +290,7 @@ __all__ = [
     "thread_count",
     "to_arrow",
     "to_numpy",
+    "uncollected",
     "utc_datetime",
     "validate",
     "without_rows",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import gzip
 import json
 from pathlib import Path
@@ -538,3 +540,16 @@ def test_version_1_manifests_in_the_metadata(tmp_path: Path, version: int) -> No
     snapshot = {"snapshot-id": 7, "timestamp-ms": 1, "manifests": ["/old/t/metadata/m0.avro"]}
     write_table(tmp_path, **{"format-version": version, "snapshots": [snapshot], "current-snapshot-id": 7})
     assert [r["path"] for r in read_files(tmp_path)] == ["a", "b"]
+
+
+@pytest.mark.parametrize("is_on", [True, False])
+@pytest.mark.parametrize("data", [b"[0]", b"[0]]"])
+def test_the_collector_of_cycles_is_left_as_it_was(is_on: bool, data: bytes) -> None:
+    was_on = gc.isenabled()
+    (gc.enable if is_on else gc.disable)()
+    try:
+        with contextlib.suppress(CorruptMetadataError):
+            parse_json(data, "m.json")
+        assert gc.isenabled() is is_on
+    finally:
+        (gc.enable if was_on else gc.disable)()

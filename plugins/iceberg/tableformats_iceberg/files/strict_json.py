@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
-from tableformats.plugin import DEFAULT_LIMITS, CorruptMetadataError, Limits
+from tableformats.plugin import DEFAULT_LIMITS, CorruptMetadataError, Limits, uncollected
 
 __all__ = ["Node", "object_cost", "parse_json"]
 
@@ -50,7 +50,7 @@ def parse_json(data: bytes, path: str, limits: Limits = DEFAULT_LIMITS, stored: 
     except UnicodeDecodeError as error:
         raise CorruptMetadataError("the JSON is not UTF-8", path=path, offset=error.start) from None
     try:
-        value = json.loads(text, parse_constant=_no_constant, parse_float=_float, object_pairs_hook=_object)
+        value = _loaded(text)
         if "\\u" in text:  # Only an escape can give a lone surrogate or NUL.
             _check_texts(value)
     except json.JSONDecodeError as error:
@@ -60,6 +60,12 @@ def parse_json(data: bytes, path: str, limits: Limits = DEFAULT_LIMITS, stored: 
         reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)[:200]
         raise CorruptMetadataError(f"the JSON is malformed: {reason}", path=path) from None
     return value
+
+
+def _loaded(text: str) -> Any:
+    """The value of a JSON text. To look for cycles among its objects, which have none, takes most of the time."""
+    with uncollected():
+        return json.loads(text, parse_constant=_no_constant, parse_float=_float, object_pairs_hook=_object)
 
 
 def _no_constant(text: str) -> NoReturn:
