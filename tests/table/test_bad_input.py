@@ -345,6 +345,7 @@ PLUGINS: list[Case] = [
 ]
 
 NOTHING_WRONG = {
+    "plugin.file_sizes": "of a path without a file it is None",
     "Commit": "a record",
     "Field": "a record",
     "Schema": "a record",
