@@ -122,7 +122,7 @@ def _task() -> Any:
         for _ in batches:
             pass
         try:
-            text = import_module("tableformats").__version__
+            text = import_module("tableformats.version").__version__
         except Exception as error:
             text = f"{type(error).__name__}: {error} ({sys.executable})"
         yield pyarrow.RecordBatch.from_pydict({"found": [text]})
