@@ -75,12 +75,14 @@ def _moments(column: pa.ChunkedArray | pa.Array) -> list[dt.datetime | None] | N
     """
     from pyarrow import int64, types
 
+    from ..columnar import compute as pc
+
     kind = column.type
     if not types.is_timestamp(kind) or kind.tz not in (None, "UTC") or kind.unit == "ns":
         return None
     start = dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc if kind.tz else None)
     step = dt.timedelta(microseconds=10 ** (6 - _DIGITS[kind.unit]))
-    return [None if n is None else start + n * step for n in column.cast(int64()).to_pylist()]
+    return [None if n is None else start + n * step for n in pc.cast(column, int64()).to_pylist()]
 
 
 def _python_value(scalar: pa.Scalar) -> Any:

@@ -7,7 +7,7 @@ come from one pass over its sorted bounds.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ..expressions import BoundColumn
     from ..planning.handle import SnapshotHandle
 
-__all__ = ["Clustering", "ColumnClustering", "clustering", "overlap_depths"]
+__all__ = ["Clustering", "ColumnClustering", "clustering", "clusterings_of", "overlap_depths"]
 
 
 @dataclass(frozen=True)
@@ -132,8 +132,14 @@ def clustering(snapshot: SnapshotHandle, columns: str | Sequence[str] | None = N
     Cost: reads the bounds of these columns, then O(n log n) for n files and each column. No data file is opened.
     """
     chosen = bounded_columns(snapshot) if columns is None else columns_named(snapshot, columns)
-    found = ranged_files(snapshot, chosen)
-    return Clustering(clustering_of(found, column) for column in chosen)
+    return Clustering(clusterings_of(ranged_files(snapshot, chosen), chosen))
+
+
+def clusterings_of(found: Sequence[RangedFiles], columns: Iterable[BoundColumn]) -> list[ColumnClustering]:
+    """The clustering of files by each of some columns, of which their ranges are known. On several threads."""
+    from ..runtime.threads import in_order
+
+    return list(in_order(lambda column: clustering_of(found, column), columns))
 
 
 def clustering_of(found: Sequence[RangedFiles], column: BoundColumn) -> ColumnClustering:
@@ -141,7 +147,7 @@ def clustering_of(found: Sequence[RangedFiles], column: BoundColumn) -> ColumnCl
     import numpy as np
     import pyarrow as pa
 
-    from ..columnar.arrays import to_arrow, to_numpy
+    from ..pruning.column_ranges import is_null
     from ..schema import arrow_type
 
     kind = arrow_type(column.type)
@@ -150,13 +156,11 @@ def clustering_of(found: Sequence[RangedFiles], column: BoundColumn) -> ColumnCl
     for files in found:
         lower, upper, has_values = _bounds(files, column.id, kind)
         without_values += int(np.count_nonzero(~has_values))
-        mask = to_arrow(has_values)
-        lowers.append(lower.filter(mask))
-        uppers.append(upper.filter(mask))
+        lowers.append(_filtered(lower, has_values))
+        uppers.append(_filtered(upper, has_values))
     lower, upper = pa.concat_arrays(lowers), pa.concat_arrays(uppers)
-    is_known = to_numpy(lower.is_valid()) & to_numpy(upper.is_valid())
-    mask = to_arrow(is_known)
-    depths = np.sort(overlap_depths(lower.filter(mask), upper.filter(mask)))
+    is_known = ~(is_null(lower) | is_null(upper))
+    depths = np.sort(overlap_depths(_filtered(lower, is_known), _filtered(upper, is_known)))
     return ColumnClustering(
         str(column),
         sum(files.n for files in found),
@@ -168,12 +172,20 @@ def clustering_of(found: Sequence[RangedFiles], column: BoundColumn) -> ColumnCl
     )
 
 
+def _filtered(values: pa.Array, mask: np.ndarray) -> pa.Array:
+    """``values`` where ``mask`` (bool[n]) is True."""
+    from ..columnar import compute as pc
+    from ..columnar.arrays import to_arrow
+
+    return values if mask.all() else pc.filter(values, to_arrow(mask))
+
+
 def _bounds(files: RangedFiles, column: int, kind: pa.DataType) -> tuple[pa.Array, pa.Array, np.ndarray]:
     """The bounds of files, by statistics or else by partition values, and bool[n]: whether they may have values."""
     import numpy as np
     import pyarrow as pa
-    import pyarrow.compute as pc
 
+    from ..columnar import compute as pc
     from ..columnar.arrays import FALSE, scalar, to_numpy
 
     lower = upper = pa.nulls(files.n, kind)
@@ -210,14 +222,14 @@ def overlap_depths(lower: pa.Array, upper: pa.Array) -> np.ndarray:
 def _ranks(values: pa.Array) -> np.ndarray:
     """int64[n]: the number of distinct values that are less than each value."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
+    from ..columnar import compute as pc
     from ..columnar.arrays import to_numpy
 
     if pa.types.is_boolean(values.type):
-        values = values.cast(pa.int8())
+        values = pc.cast(values, pa.int8())
     if pa.types.is_fixed_size_binary(values.type):
-        values = values.cast(pa.binary())
+        values = pc.cast(values, pa.binary())
     return to_numpy(pc.rank(values, sort_keys="ascending", tiebreaker="dense")).astype("int64") - 1
 
 

@@ -141,7 +141,7 @@ def partition_columns(snapshot: SnapshotHandle) -> tuple[str, ...]:
 
 def _deleted_rows(plan: FilePlan) -> int | None:
     """Rows that deletes leave out; None where a delete does not say."""
-    import pyarrow.compute as pc
+    from ..columnar import compute as pc
 
     deleted = plan.delete_files.files["cardinality"]
     return None if deleted.null_count else int(pc.sum(deleted).as_py() or 0)

@@ -7,14 +7,14 @@ advice where nothing can be gained.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from ..dataclass import dataclass
 from ..display import ShownList, grid, page
 from ..planning.attribution import Reason, attribute
-from .clustering import clustering_of
+from .clustering import clusterings_of
 from .detail import partition_columns
 from .file_ranges import columns_of_filter, ranged_files
 from .health import SMALL_BYTES, compacted_count, is_small
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ..expressions import BoundColumn
     from ..planning.attribution import Attribution
     from ..planning.plan import FilePlan
+    from .clustering import ColumnClustering
 
 __all__ = ["Advice", "Diagnosis", "diagnose"]
 
@@ -70,8 +71,12 @@ class Diagnosis(ShownList[Advice]):
         return page("Diagnosis", "" if rows else "nothing to gain", grid(["what", "evidence", "advice"], rows))
 
 
-def diagnose(plan: FilePlan, attribution: Attribution | None = None) -> Diagnosis:
-    """Advice about the query of ``plan``, whose ``attribution`` may be known already. No data file is opened.
+def diagnose(
+    plan: FilePlan, attribution: Attribution | None = None, clusterings: Mapping[str, ColumnClustering] | None = None
+) -> Diagnosis:
+    """Advice about the query of ``plan``. No data file is opened.
+
+    Its ``attribution``, and the ``clusterings`` by the names of all columns of its filter, may be known already.
 
     Raises
     ------
@@ -85,7 +90,11 @@ def diagnose(plan: FilePlan, attribution: Attribution | None = None) -> Diagnosi
     if not len(plan):
         return Diagnosis()
     attribution = attribution or attribute(plan.scan.reattached())
-    by_filter = [*_statistics(attribution), *_expressions(plan, attribution), *_overlaps(plan, attribution)]
+    by_filter = [
+        *_statistics(attribution),
+        *_expressions(plan, attribution),
+        *_overlaps(plan, attribution, clusterings),
+    ]
     return Diagnosis([*by_filter, *_partitioning(plan), *_files(plan)])
 
 
@@ -122,7 +131,9 @@ def _expressions(plan: FilePlan, attribution: Attribution) -> Iterator[Advice]:
             yield Advice("expression", evidence, advice, kept)
 
 
-def _overlaps(plan: FilePlan, attribution: Attribution) -> Iterator[Advice]:
+def _overlaps(
+    plan: FilePlan, attribution: Attribution, clusterings: Mapping[str, ColumnClustering] | None
+) -> Iterator[Advice]:
     """For columns whose bounds could not drop files: in how many files a value may be."""
     kept: dict[str, int] = {}
     for part in attribution.parts:
@@ -131,10 +142,11 @@ def _overlaps(plan: FilePlan, attribution: Attribution) -> Iterator[Advice]:
                 kept[name] = max(kept.get(name, 0), part.kept[reason])
     partitioned = _partition_sources(plan)
     columns: list[BoundColumn] = [c for c in columns_of_filter(plan.scan.filter) if str(c) in kept]
-    found = ranged_files(plan.snapshot, columns) if columns else []
-    for column in columns:
-        name = str(column)
-        one = clustering_of(found, column)
+    if clusterings is None:
+        found = clusterings_of(ranged_files(plan.snapshot, columns), columns) if columns else []
+        clusterings = {one.column: one for one in found}
+    for name in map(str, columns):
+        one = clusterings[name]
         n = len(one.depths)
         if n < 2 or one.average_depth <= max(2.0, _SHARE * n) or name in partitioned:
             continue
@@ -162,7 +174,7 @@ def _partitioning(plan: FilePlan) -> Iterator[Advice]:
 
 
 def _distinct_partitions(files: pa.Table, field_id: int) -> int:
-    import pyarrow.compute as pc
+    from ..columnar import compute as pc
 
     partition = files["partition"].combine_chunks()
     index = partition.type.get_field_index(str(field_id))

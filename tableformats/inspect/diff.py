@@ -83,29 +83,36 @@ class SnapshotDiff:
 
 def diff(first: SnapshotHandle, last: SnapshotHandle) -> SnapshotDiff:
     """Compare two snapshots of one table. Raises the errors of planning."""
-    import pyarrow.compute as pc
+    from ..columnar import compute as pc
 
     before, after = files_of(first), files_of(last)
-    added = after.filter(pc.invert(pc.is_in(after["path"], before["path"])))
-    removed = before.filter(pc.invert(pc.is_in(before["path"], after["path"])))
+    added = pc.filter(after, pc.invert(pc.is_in(after["path"], before["path"])))
+    removed = pc.filter(before, pc.invert(pc.is_in(before["path"], after["path"])))
     return SnapshotDiff(first, last, added, removed, _deletes_changed(before, after), list(_metadata(first, last)))
 
 
 def _deletes_changed(before: pa.Table, after: pa.Table) -> pa.Table:
     import pyarrow as pa
-    import pyarrow.compute as pc
+
+    from ..columnar import compute as pc
+    from ..columnar.arrays import array_of
 
     rows = pc.indices_nonzero(pc.is_in(after["path"], before["path"]))
-    both = after.take(rows)
+    both = pc.take(after, rows)
     old, new = _deletes(before), _deletes(both)
-    return both.filter(pa.array([old.get(path) != new.get(path) for path in both["path"].to_pylist()], pa.bool_()))
+    is_changed = [old.get(path) != new.get(path) for path in both["path"].to_pylist()]
+    return pc.filter(both, array_of(is_changed, pa.bool_()))
 
 
 def _deletes(files: pa.Table) -> dict[str, frozenset[tuple[object, ...]]]:
     """The deletes of each file that has any."""
-    import pyarrow.compute as pc
+    import pyarrow as pa
 
-    some = files.select(["path", "deletes"]).filter(pc.greater(pc.list_value_length(files["deletes"]), 0))
+    from ..columnar import compute as pc
+    from ..columnar.arrays import scalar
+
+    has_deletes = pc.greater(pc.list_value_length(files["deletes"]), scalar(0, pa.int32()))
+    some = pc.filter(files.select(["path", "deletes"]), has_deletes)
     return {row["path"]: frozenset(tuple(d.values()) for d in row["deletes"]) for row in some.to_pylist()}
 
 

@@ -49,12 +49,13 @@ def partitions_of(files: pa.Table) -> tuple[np.ndarray, np.ndarray]:
     """
     import numpy as np
 
+    from ..columnar import compute as pc
     from ..columnar.arrays import flat, to_numpy
 
     # Table.group_by would import pyarrow.dataset, and that pandas, which take longer than all of this.
     codes, first = np.zeros(files.num_rows, np.int64), np.arange(min(files.num_rows, 1))
     for values in (flat(files["spec_id"]), *flat(files["partition"]).flatten()):
-        encoded = values.dictionary_encode(null_encoding="encode")
+        encoded = pc.dictionary_encode(values, null_encoding="encode")
         both = codes * max(len(encoded.dictionary), 1) + to_numpy(encoded.indices)
         _, first, codes = np.unique(both, return_index=True, return_inverse=True)
     return codes, first

@@ -142,7 +142,7 @@ class _Examination:
         return Finding(subject, figure, advice if value > threshold else None, check, value, threshold)
 
     def _sizes(self) -> Iterator[Finding]:
-        import pyarrow.compute as pc
+        from ..columnar import compute as pc
 
         files = self._files
         count = files.num_rows
@@ -159,7 +159,7 @@ class _Examination:
         yield self._checked("small-files", subject, figure, 1 - after / count, advice)
 
     def _deletes(self) -> Iterator[Finding]:
-        import pyarrow.compute as pc
+        from ..columnar import compute as pc
 
         some, planned = self._report.files_with_deletes, self._report.files_planned
         advice = "rewrite them, so that readers need not merge"
@@ -206,9 +206,10 @@ def compacted_count(files: pa.Table) -> int:
     """The number of files after those below SMALL_BYTES are merged within their partitions."""
     import numpy as np
 
+    from ..columnar import compute as pc
     from ..columnar.arrays import to_arrow, to_numpy
 
-    small = files.filter(to_arrow(is_small(files)))
+    small = pc.filter(files, to_arrow(is_small(files)))
     sizes = np.bincount(partitions_of(small)[0], weights=to_numpy(small["size_bytes"]))
     return int(np.ceil(sizes / TARGET_BYTES).clip(min=1).sum()) + files.num_rows - small.num_rows
 

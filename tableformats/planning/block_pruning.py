@@ -86,7 +86,7 @@ def prune_block(context: BlockContext, predicate: CompiledPredicate | None, repo
     report.bytes_listed += size
     if predicate is None:
         every = context.live_rows()
-        pruned = PruneResult(every, np.ones(len(every), bool), take_rows(context.block.record_count, every))
+        pruned = PruneResult(every, np.ones(len(every), bool), take_rows(context.block.known_counts, every))
     else:
         pruned, decoded = _pruned(context, predicate, report)
         rows = decoded if rows is None else rows
@@ -115,7 +115,7 @@ def _pruned(context: BlockContext, predicate: CompiledPredicate, report: ScanRep
     if is_decided:
         left = candidates.all_rows()
         matched = decision.verdicts[candidates.positions] == ALL
-        return PruneResult(left, matched, take_rows(block.record_count, left)), None
+        return PruneResult(left, matched, take_rows(block.known_counts, left)), None
     with report.stage("bounds"):
         # A copy: another thread may meanwhile replace a range by one for other rows, or by counts alone.
         known = dict(block.ranges)
@@ -215,6 +215,8 @@ def block_ranges(
     What ``known`` lacks is decoded, and added to it and to the block.
     """
     block = context.block
+    if rows is not None and len(rows) == len(block):
+        rows = None  # so that who asks for all finds what is decoded here
     columns = block.bounded(columns)
     missing = block.missing(known, columns, counted, rows)
     if missing:

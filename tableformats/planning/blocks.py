@@ -180,6 +180,14 @@ class Block:
         return None if self.held_counts is None else unpack(self.held_counts)
 
     @property
+    def known_counts(self) -> pa.Array | None:
+        """:attr:`record_count`, or what decoding bounds of all files gave; None: neither is known."""
+        if self.held_counts is not None:
+            return self.record_count
+        every = (known.counts for known in list(self.ranges.values()) if known.files.rows is None)
+        return next((counts for counts in every if counts is not None), None)
+
+    @property
     def nbytes(self) -> int:
         """Memory that the block holds."""
         held = [self.held_partition, self.held_sizes, self.held_counts, self.hashes, *(b.rows for b in self.batches)]

@@ -289,6 +289,6 @@ class IcebergTable(FormatTable):
 
         Adds ``parent_id``, ``is_current_ancestor`` and ``summary``. Of an expired snapshot only the time is known.
         """
-        from .inspect.tables import history_table
+        from .inspect.history import history_table
 
         return history_table(self._metadata, limit)

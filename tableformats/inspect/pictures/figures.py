@@ -128,12 +128,12 @@ def timeline(history: pa.Table, steps: int = 48) -> Timeline:
     of which the time is not known are left out."""
     import numpy as np
     import pyarrow as pa
-    import pyarrow.compute as pc
 
+    from ...columnar import compute as pc
     from ...columnar.arrays import to_numpy
 
-    known = history.filter(pc.is_valid(history["timestamp"]))
-    moments = to_numpy(known["timestamp"].cast(pa.timestamp("ms", "UTC")))
+    known = pc.filter(history, pc.is_valid(history["timestamp"]))
+    moments = to_numpy(pc.cast(known["timestamp"], pa.timestamp("ms", "UTC")))
     if not len(moments):
         return Timeline(np.zeros(1, np.int64), [], np.zeros((0, 0), np.int64))
     first, last = int(moments.min()), int(moments.max())
@@ -150,9 +150,10 @@ def _operations(column: pa.ChunkedArray) -> tuple[list[str], np.ndarray]:
     """The names of the most frequent operations, with the one of each row."""
     import numpy as np
 
+    from ...columnar import compute as pc
     from ...columnar.arrays import flat, to_numpy
 
-    encoded = flat(column).dictionary_encode(null_encoding="encode")
+    encoded = pc.dictionary_encode(flat(column), null_encoding="encode")
     codes, texts = to_numpy(encoded.indices), [text or "unknown" for text in encoded.dictionary.to_pylist()]
     order = np.argsort(-np.bincount(codes, minlength=len(texts)), kind="stable")
     kept = len(texts) if len(texts) <= _MOST_OPERATIONS + 1 else _MOST_OPERATIONS
@@ -167,7 +168,9 @@ def commit_columns(history: pa.Table) -> dict[str, list[str]]:
     ``user``."""
     import pyarrow as pa
 
-    moments = history["timestamp"].cast(pa.timestamp("ms", "UTC")).cast(pa.int64()).to_pylist()
+    from ...columnar import compute as pc
+
+    moments = pc.cast(pc.cast(history["timestamp"], pa.timestamp("ms", "UTC")), pa.int64()).to_pylist()
     names = [name for name in ("added_rows", "deleted_rows", "updated_rows", "user") if name in history.column_names]
     more = history.select(names).to_pylist()
     found = {
@@ -240,11 +243,11 @@ def _floats(column: Any) -> np.ndarray:
     """float64[n]; NaN: unknown."""
     import numpy as np
     import pyarrow as pa
-    import pyarrow.compute as pc
 
+    from ...columnar import compute as pc
     from ...columnar.arrays import to_numpy
 
-    return np.where(to_numpy(pc.is_valid(column)), to_numpy(column.cast(pa.float64())), np.nan)
+    return np.where(to_numpy(pc.is_valid(column)), to_numpy(pc.cast(column, pa.float64())), np.nan)
 
 
 def _edge_text(size: int) -> str:

@@ -123,13 +123,15 @@ def plot_plan(plan: FilePlan, ax: Axes | None = None) -> Axes:
 def _until(history: pa.Table, snapshot: SnapshotHandle) -> pa.Table:
     """The commits up to ``snapshot``; all where its time is not known."""
     import pyarrow as pa
-    import pyarrow.compute as pc
+
+    from ...columnar import compute as pc
+    from ...columnar.arrays import scalar
 
     moment = snapshot.format_snapshot.timestamp_ms
     if moment is None:
         return history
-    times = history["timestamp"].cast(pa.timestamp("ms", "UTC")).cast(pa.int64())
-    return history.filter(pc.less_equal(times, moment))
+    times = pc.cast(pc.cast(history["timestamp"], pa.timestamp("ms", "UTC")), pa.int64())
+    return pc.filter(history, pc.less_equal(times, scalar(moment, pa.int64())))
 
 
 def _axes(ax: Axes | None) -> Axes:

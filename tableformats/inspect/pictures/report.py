@@ -8,13 +8,13 @@ opened. Where there is a filter, the page begins with what a query with it reads
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ...display import bars, escaped, facts, grid, shortened, steps
 from ...expressions import TRUE
 from ...version import __version__
-from ..clustering import clustering_of
+from ..clustering import clusterings_of
 from ..detail import detail_of, detail_rows
 from ..diagnose import diagnose
 from ..file_ranges import bounded_columns, columns_of_filter, ranged_files
@@ -73,17 +73,19 @@ def report_page(scan: ScanRequest, history: pa.Table, now: dt.datetime | None = 
     CorruptMetadataError, UnsupportedFeatureError
         As the metadata is read.
     """
+    # First, because this reads the statistics of all columns at once: what follows finds them in the cache.
+    clusterings = _clusterings(scan)
     files = plan_of(scan.snapshot)
     detail = detail_of(files)
     name = printable(location_text(detail.location).rstrip("/").rpartition("/")[2]) or "table"
     written = time_text((now or dt.datetime.now(dt.timezone.utc)).replace(microsecond=0))
     sections = [
         _head(name, detail),
-        *(_query(scan) if scan.filter != TRUE else ()),
+        *(_query(scan, clusterings) if scan.filter != TRUE else ()),
         *_health(health_of(files)),
         *_sizes(files),
         *_partitions(files),
-        *_clustering(scan),
+        *_clustering(scan, clusterings),
         *_deletes(files, detail),
         *_commits(history),
         *_definition(scan, detail),
@@ -122,7 +124,7 @@ def _head(name: str, detail: TableDetail) -> str:
     )
 
 
-def _query(scan: ScanRequest) -> Iterator[str]:
+def _query(scan: ScanRequest, clusterings: Sequence[ColumnClustering]) -> Iterator[str]:
     from ...planning.attribution import attribute
     from ...planning.planner import plan_scan
 
@@ -142,7 +144,8 @@ def _query(scan: ScanRequest) -> Iterator[str]:
         yield _heading("What each part of the filter did")
         names = ["part of the filter", "files dropped", "files kept, and why", "what to do"]
         yield _wide(grid(names, part_rows(attribution)))
-    advice = [(one.kind, one.evidence, one.advice) for one in diagnose(plan, attribution)]
+    found = diagnose(plan, attribution, {one.column: one for one in clusterings})
+    advice = [(one.kind, one.evidence, one.advice) for one in found]
     yield _heading("What would help this query")
     yield _wide(grid(["what", "evidence", "advice"], advice)) or _text("Nothing: no file can be saved by its metadata.")
     left = "nothing: all rows of these files match" if plan.residual == TRUE else shortened(str(plan.residual), 500)
@@ -200,12 +203,21 @@ def _partitions(files: FilePlan) -> Iterator[str]:
     yield bars(rows, found[0].size_bytes)
 
 
-def _clustering(scan: ScanRequest) -> Iterator[str]:
-    every = bounded_columns(scan.snapshot)
-    named = columns_of_filter(scan.filter)
-    chosen: list[BoundColumn] = list({column.id: column for column in [*named, *every]}.values())[:_SHOWN_CLUSTERINGS]
-    found = ranged_files(scan.snapshot, chosen)
-    shown = [clustering_of(found, column) for column in chosen]
+def _clusterings(scan: ScanRequest) -> list[ColumnClustering]:
+    """The clustering by the columns of the filter and, if these are few, by others."""
+    columns = _columns_by_interest(scan)
+    chosen = columns[: max(_SHOWN_CLUSTERINGS, len(columns_of_filter(scan.filter)))]
+    return clusterings_of(ranged_files(scan.snapshot, chosen), chosen)
+
+
+def _columns_by_interest(scan: ScanRequest) -> list[BoundColumn]:
+    """The columns of the filter, then all others that may have bounds."""
+    columns = [*columns_of_filter(scan.filter), *bounded_columns(scan.snapshot)]
+    return list({column.id: column for column in columns}.values())
+
+
+def _clustering(scan: ScanRequest, clusterings: Sequence[ColumnClustering]) -> Iterator[str]:
+    shown = clusterings[:_SHOWN_CLUSTERINGS]
     if not any(one.files for one in shown):
         return
     yield _title("Clustering")
@@ -215,7 +227,7 @@ def _clustering(scan: ScanRequest) -> Iterator[str]:
         "queries filter by."
     )
     yield bars(map(_clustering_row, shown), max(one.files for one in shown))
-    left = len({column.id for column in [*named, *every]}) - len(chosen)
+    left = len(_columns_by_interest(scan)) - len(shown)
     if left:
         yield _text(f"{counted(left, 'column')} more: tableformats clustering shows all.")
 

@@ -195,7 +195,8 @@ def history_table(storage: Storage, listing: LogListing, times: CommitTimes, lim
         A commit is damaged.
     """
     import pyarrow as pa
-    import pyarrow.compute as pc
+
+    from tableformats.plugin import compute as pc
 
     versions = sorted(listing.commits, reverse=True)[:limit]
     infos = [_commit_info(storage, listing.commits[v]) or {} for v in versions]

@@ -15,15 +15,16 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tableformats.plugin import PartitionField, PartitionSpec, UnsupportedFeatureError, array_of, text_maps
+from tableformats.plugin import PartitionField, PartitionSpec, UnsupportedFeatureError
 
 from ..manifests.entries import DATA_FILE, EQUALITY_DELETES, POSITION_DELETES
 from ..manifests.manifest_list import DATA, DELETES, Manifest, ManifestList
-from ..metadata.table_metadata import Snapshot, TableMetadata
+from ..metadata.table_metadata import TableMetadata
 from .file_tables import entries_table, files_table, partitions_table
+from .history import current_log, history_table
 from .snapshot_view import SnapshotView
 
-__all__ = ["history_table", "metadata_table"]
+__all__ = ["metadata_table"]
 
 _TIME = pa.timestamp("ms", "UTC")
 _EPOCH = dt.date(1970, 1, 1)
@@ -55,47 +56,6 @@ def metadata_table(name: str, snapshot: SnapshotView) -> pa.Table:
     return makers[name]()
 
 
-def _current_log(metadata: TableMetadata) -> list[tuple[int, int]]:
-    """(ms, snapshot id): when each snapshot became current, newest first. By lineage if the table has no log."""
-    if metadata.snapshot_log:
-        return list(reversed(metadata.snapshot_log))
-    return [(s.timestamp_ms, s.id) for s in metadata.ancestors(metadata.current_snapshot_id)]
-
-
-def history_table(metadata: TableMetadata, limit: int | None) -> pa.Table:
-    """See :meth:`tableformats.plugin.FormatTable.history`."""
-    log = _current_log(metadata)[:limit]
-    ancestors = {s.id for s in metadata.ancestors(metadata.current_snapshot_id)}
-    found: list[Snapshot | None] = [metadata.snapshots.get(snapshot_id) for _, snapshot_id in log]
-    return pa.table(
-        {
-            "version": array_of([snapshot_id for _, snapshot_id in log], pa.int64()),
-            "timestamp": array_of([at for at, _ in log], pa.int64()).cast(_TIME),
-            "operation": array_of([s.summary.get("operation") if s else None for s in found], pa.string()),
-            "parent_id": array_of([s.parent_id if s else None for s in found], pa.int64()),
-            "is_current_ancestor": array_of([snapshot_id in ancestors for _, snapshot_id in log], pa.bool_()),
-            "summary": text_maps([list(s.summary.items()) if s else None for s in found]),
-            "added_rows": array_of([_count(s, "added-records") for s in found], pa.int64()),
-            "deleted_rows": array_of([_deleted_rows(s) for s in found], pa.int64()),
-        }
-    )
-
-
-def _count(snapshot: Snapshot | None, name: str) -> int | None:
-    """A metric of a snapshot's summary (Iceberg spec, Appendix F)."""
-    text = "" if snapshot is None else snapshot.summary.get(name, "")
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None
-
-
-def _deleted_rows(snapshot: Snapshot | None) -> int | None:
-    """The rows of removed files, and the positions by which there are more deletes than before."""
-    removed = _count(snapshot, "deleted-records")
-    more = _count(snapshot, "added-position-deletes"), _count(snapshot, "removed-position-deletes")
-    if removed is None and more[0] is None:
-        return None
-    return max(0, (removed or 0) + (more[0] or 0) - (more[1] or 0))
-
-
 def _snapshots(metadata: TableMetadata) -> pa.Table:
     rows = sorted(metadata.snapshots.values(), key=lambda s: s.timestamp_ms)
     return pa.table(
@@ -122,7 +82,7 @@ def _log(metadata: TableMetadata) -> pa.Table:
 def _metadata_log(metadata: TableMetadata) -> pa.Table:
     """The table's metadata files, the newest last, each with the snapshot that was current then."""
     log = [*metadata.metadata_log, (metadata.last_updated_ms, metadata.path)]
-    current = _current_log(metadata)
+    current = current_log(metadata)
     ids = [next((snapshot_id for at, snapshot_id in current if at <= time), None) for time, _ in log]
     found = [None if i is None else metadata.snapshots.get(i) for i in ids]
     return pa.table(
