@@ -10,10 +10,12 @@ import sys
 import unicodedata
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pyarrow as pa
 import pytest
+from tableformats_delta.statistics.log_statistics import LogStatistics
 
 import tableformats as tf
 from tableformats.inspect.pictures.report import MOST_VERSIONS, report_page
@@ -112,6 +114,23 @@ def test_hostile_names_are_text(tmp_path: Path) -> None:
     assert html.unescape("\\x1b[2J\\u202e") in text and "\\u202e" in page
 
 
+def test_statistics_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = DeltaLog(tmp_path / "t").start(field("id", "long"), field("x", "long"))
+    bounds = {"minValues": {"id": 1, "x": 1}, "maxValues": {"id": 2, "x": 2}, "nullCount": {"id": 0, "x": 0}}
+    log.commit(1, *(add(name, stats=stats(2, **bounds)) for name in "abc"))
+    asked: list[str] = []
+    for name in ("bounds_or_counts", "record_counts"):
+        original = getattr(LogStatistics, name)
+
+        def counted(self: LogStatistics, *arguments: object, name: str = name, original: Any = original) -> Any:
+            asked.append(name)
+            return original(self, *arguments)
+
+        monkeypatch.setattr(LogStatistics, name, counted)
+    assert "It reads 3 of 3 files" in Page(page_of(tf.open_table(log.root), "x > 1")).text
+    assert asked == ["bounds_or_counts"]
+
+
 def test_a_table_without_files(tmp_path: Path) -> None:
     log = DeltaLog(tmp_path / "t").start(field("id", "long"))
     text = Page(page_of(tf.open_table(log.root), "id = 1")).text
@@ -172,12 +191,13 @@ def test_what_the_command_refuses(shell: Shell, tmp_path: Path) -> None:
 
 
 def test_no_slow_library_is_imported() -> None:
-    """pyarrow's conversions of Python values import pandas, which takes longer than the page of a large table."""
-    code = "import sys\nfrom tableformats.cli import main\n"
-    for location in (DELTA, ICEBERG):
-        where = ["--where", "id > 2", "--relocate"]
-        code += f"main(['report', {str(location)!r}, *{where!r}])\nmain(['history', {str(location)!r}, '--relocate'])\n"
-    code += "print(sorted({'pandas', 'matplotlib', 'pyarrow.dataset', 'rich'} & set(sys.modules)))"
+    """pyarrow's conversions of Python values import pandas, its methods of arrays all its functions: long imports."""
+    commands = [["history"], ["detail"], ["describe"], ["health"], ["clustering"], ["diagnose", "-w", "id > 2"]]
+    commands += [["plan", "-w", "id > 2"], ["report", "-w", "id > 2"]]
+    calls = [[*command, str(location), "--relocate"] for command in commands for location in (DELTA, ICEBERG)]
+    code = f"import sys\nfrom tableformats.cli import main\nassert not any(map(main, {calls!r}))\n"
+    slow = {"pandas", "matplotlib", "pyarrow.dataset", "pyarrow.compute", "rich"}
+    code += f"print(sorted({slow!r} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
     assert done.stdout.splitlines()[-1] == "[]"
 
