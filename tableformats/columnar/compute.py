@@ -24,6 +24,8 @@ __all__ = ["cast", "fill_null", "take"]
 
 def cast(values: Any, target_type: pa.DataType, safe: bool = True) -> Any:
     """``values`` as ``target_type``. If ``safe``, raises pa.ArrowInvalid where a value does not fit."""
+    if values.type == target_type:
+        return values
     kind = arrow.CastOptions
     return arrow.call_function("cast", [values], kind.safe(target_type) if safe else kind.unsafe(target_type))
 

@@ -84,6 +84,10 @@ class Range:
         upper = lower if self.upper is self.lower else pc.take(self.upper, at)
         return Range(lower, upper, self.may_value[rows], self.may_null[rows], self.may_nan[rows])
 
+    def take_files(self, files: np.ndarray) -> Range:
+        """The ranges of some files (int64 indices)."""
+        return self.take(files) if self.indices is None else replace(self, indices=self.indices[files])
+
     def of_files(self) -> Range:
         """The same range with one row per file."""
         return self if self.indices is None else self.take(self.indices)
@@ -347,10 +351,11 @@ class PartitionRangeSource(RangeSource):
         is_constant = stored.lower is stored.upper
         if field.transform.is_order_preserving and is_constant and len(stored.lower) > _MIN_ROWS_TO_ENCODE:
             encoded = pc.dictionary_encode(stored.lower, "encode")
-            indices = to_numpy(pc.cast(encoded.indices, pa.int64()))
+            indices = to_numpy(encoded.indices).astype(np.int64)
             stored = _constant_range(encoded.dictionary)
-        lower = field.transform.preimage(stored.lower, column.type)[0]
-        upper = field.transform.preimage(stored.upper, column.type)[1]
+        lower, upper = field.transform.preimage(stored.lower, column.type)
+        if not is_constant:
+            upper = field.transform.preimage(stored.upper, column.type)[1]
         if pa.types.is_string(stored.lower.type):
             if is_constant:
                 lower, upper = widened_texts(lower, upper, (stored.lower, stored.upper))
@@ -371,7 +376,9 @@ class PartitionRangeSource(RangeSource):
 
     def take(self, rows: np.ndarray) -> RangeSource:
         """See :meth:`RangeSource.take`."""
-        return PartitionRangeSource(self._spec, len(rows), {i: r.take(rows) for i, r in self._columns.items()})
+        taken = PartitionRangeSource(self._spec, len(rows), {i: r.take(rows) for i, r in self._columns.items()})
+        taken._cache = {i: [range_.take_files(rows) for range_ in ranges] for i, ranges in self._cache.items()}
+        return taken
 
 
 def partition_range_source(

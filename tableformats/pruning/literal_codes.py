@@ -196,7 +196,7 @@ def locate(values: pa.Array, matching: MatchingCodes, unknown: int) -> np.ndarra
     if matching.domain == "int64":
         kernels.locate_int64(_integers(values), np.array(literals, np.int64), out)
     elif matching.domain == "float64":
-        kernels.locate_float64(to_numpy(pc.cast(values, pa.float64())), np.array(literals, np.float64), out)
+        kernels.locate_float64(to_numpy(values).astype(np.float64, copy=False), np.array(literals, np.float64), out)
     elif matching.domain == "decimal":
         packed = b"".join(v.to_bytes(16, "little", signed=True) for v in literals)
         kernels.locate_decimal128(_decimals(values), np.frombuffer(packed, np.uint8), out)
@@ -217,13 +217,7 @@ def validity_of(values: pa.Array) -> tuple[np.ndarray | None, int]:
 
 def _integers(values: pa.Array) -> np.ndarray:
     """int64[n]: the integers that stand for numbers, booleans, dates and times."""
-    if pa.types.is_boolean(values.type):
-        values = pc.cast(values, pa.int8())
-    elif pa.types.is_date32(values.type):
-        values = values.view(pa.int32())
-    elif values.type.bit_width == 64:
-        values = values.view(pa.int64())
-    return to_numpy(values if values.type == pa.int64() else pc.cast(values, pa.int64()))
+    return to_numpy(values).astype(np.int64, copy=False)
 
 
 def _decimals(values: pa.Array) -> np.ndarray:
@@ -233,4 +227,5 @@ def _decimals(values: pa.Array) -> np.ndarray:
 
 
 def _bytes(values: pa.Array) -> tuple[np.ndarray, np.ndarray]:
-    return text_buffers(pc.cast(values, pa.binary()))
+    # Strings and binary values have the same buffers.
+    return text_buffers(values if pa.types.is_string(values.type) else pc.cast(values, pa.binary()))

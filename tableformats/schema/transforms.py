@@ -224,14 +224,15 @@ def _as_int64(values: pa.Array) -> tuple[np.ndarray, np.ndarray]:
     import pyarrow as pa
 
     from ..columnar import compute as pc
-    from ..columnar.arrays import ZERO, to_numpy
+    from ..columnar.arrays import to_numpy
 
-    if pa.types.is_date32(values.type):
-        values = pc.cast(values, pa.int32())
-    if not pa.types.is_integer(values.type):
+    if not (pa.types.is_date32(values.type) or pa.types.is_integer(values.type)) or values.null_count == len(values):
         return np.zeros(len(values), np.int64), np.zeros(len(values), bool)
+    numbers = to_numpy(values).astype(np.int64, copy=False)
+    if not values.null_count:
+        return numbers, np.ones(len(values), bool)
     valid = to_numpy(pc.is_valid(values))
-    return to_numpy(pc.fill_null(pc.cast(values, pa.int64()), ZERO)), valid
+    return np.where(valid, numbers, 0), valid
 
 
 def _cast_or_null(values: pa.Array, target: pa.DataType) -> pa.Array:
