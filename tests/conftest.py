@@ -5,6 +5,7 @@ With ``-n auto`` (pytest-xdist) the files are shared out among a few workers; wh
 
 from __future__ import annotations
 
+import gc
 import os
 
 os.environ.setdefault("TABLEFORMATS_LET_THROUGH", "1")  # a foreign exception over a table's bytes is a defect
@@ -36,6 +37,12 @@ def races_are_lost() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         forget_ends(patch)
         yield
+
+
+def pytest_collection_finish() -> None:
+    """Keep Python from looking at thousands of tests whenever it collects garbage: that takes a second each time."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(hookwrapper=True)
