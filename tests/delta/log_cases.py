@@ -24,6 +24,7 @@ DAMAGES = {"removed", "-1", "text", "+1", "2**63"}
 FILTER = "(x >= 10 AND p = 1) OR (x < 26 AND p = 2)"
 HIGHEST = json.dumps({"rowIdHighWaterMark": 11})
 TIME = 1_700_000_000_000
+SHOWN = ["history", "transactions", "domains", "tombstones"]
 
 
 def column(i: int, name: str, kind: Any) -> dict[str, Any]:
@@ -94,6 +95,18 @@ LOG: list[list[dict[str, Any]]] = [
                 "inCommitTimestamp": TIME + 1,
                 "operation": "WRITE",
                 "isBlindAppend": True,
+                "userId": "7",
+                "userName": "me",
+                "operationParameters": {"mode": "Append", "partitionBy": "[]"},
+                "job": {"jobId": "1"},
+                "notebook": {"notebookId": "2"},
+                "clusterId": "c",
+                "readVersion": 0,
+                "isolationLevel": "Serializable",
+                "operationMetrics": {"numOutputRows": "8", "numFiles": 2},
+                "userMetadata": "note",
+                "engineInfo": "engine",
+                "txnId": "t1",
             }
         },
         {"txn": {"appId": "app", "version": 3, "lastUpdated": TIME}},
@@ -102,7 +115,14 @@ LOG: list[list[dict[str, Any]]] = [
         {"add": {**added(2)["add"], "tags": None, "baseRowId": 8}},
     ],
     [
-        {"commitInfo": {"timestamp": TIME + 2, "inCommitTimestamp": TIME + 2, "operation": "DELETE"}},
+        {
+            "commitInfo": {
+                "timestamp": TIME + 2,
+                "inCommitTimestamp": TIME + 2,
+                "operation": "DELETE",
+                "operationMetrics": {"numDeletedRows": "1", "numOutputRows": "3"},
+            }
+        },
         {
             "remove": {
                 "path": "f1.parquet",
@@ -144,15 +164,15 @@ class Log:
     def _write(self, version: int, commit: list[dict[str, Any]]) -> None:
         (self._folder / f"{version:020}.json").write_text(text_of(commit))
 
-    def outcomes(self, version: int) -> dict[str, dict[str, str]]:
-        """What is made of the log for every damage of a commit."""
+    def outcomes(self, version: int, share: leaves.Share = (0, 1)) -> dict[str, dict[str, str]]:
+        """What is made of the log for every damage of a commit, or of a share of its values."""
 
         def outcome_of(commit: list[dict[str, Any]]) -> str:
             self._write(version, commit)
             return self.outcome(version)
 
         try:
-            return leaves.outcomes(LOG[version], outcome_of, DAMAGES)
+            return leaves.outcomes(LOG[version], outcome_of, DAMAGES, share)
         finally:
             self._write(version, LOG[version])
 
@@ -168,14 +188,15 @@ class Log:
         except TableFormatsError as error:
             found = f"{type(error).__name__}: {str(error).partition('). ')[0]})"
         else:
-            found += f" {self._history(table)}"
+            found += "".join(f" {self._shown(table, name)}" for name in SHOWN)
         violations = "; ".join(self._violations()) or "sound"
         return f"{found} {violations}".replace(str(self.root), "ROOT")
 
-    def _history(self, table: tf.Table) -> str:
-        """A digest of the history, but for its times: those of files are not ours."""
+    def _shown(self, table: tf.Table, name: str) -> str:
+        """A digest of a metadata table; of the history without its times: those of files are not ours."""
         try:
-            rows = table.history().drop_columns(["timestamp"]).to_pylist()
+            rows = getattr(table.inspect, name)().to_pylist()
+            rows = [{key: value for key, value in row.items() if key != "timestamp"} for row in rows]
         except TableFormatsError as error:
             return f"{type(error).__name__}: {str(error).partition('). ')[0]})"
         return leaves.digest(rows)

@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
+import copy
 import io
 import json
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -27,8 +28,10 @@ PINNED = Path(__file__).with_name("manifest_outcomes.json")
 SCHEMA = pa.schema([pa.field("id", pa.int64(), nullable=False), ("p", pa.int32()), ("x", pa.float64())])
 FILTER = "id >= 10 AND p = 1 AND (x < 2 OR x IS NULL)"
 """All rows match it, as each of the bounds and counts says."""
-CASES = [("2", "list"), ("2", "manifest 0"), ("2", "manifest 1"), ("3", "list")]
-"""Versions of the format, and files."""
+CASES = {("2", "list"): 1, ("2", "manifest 0"): 4, ("2", "manifest 1"): 2, ("3", "list"): 1}
+"""Versions of the format, and files; in how many shares they are damaged."""
+SHOWN = {"list": ("manifests",), "manifest 0": ("entries", "partitions"), "manifest 1": ("entries",)}
+"""Metadata tables that show a file."""
 
 
 class Table:
@@ -51,14 +54,17 @@ class Table:
         self.files = {"list": self.list}
         self.files.update({f"manifest {n}": Path(row["manifest_path"]) for n, row in enumerate(rows)})
 
-    def outcomes(self, name: str) -> dict[str, dict[str, str]]:
+    def first_record(self, name: str) -> Any:
+        return next(fastavro.reader(io.BytesIO(self.files[name].read_bytes())))
+
+    def outcomes(self, name: str, share: leaves.Share = (0, 1)) -> dict[str, dict[str, str]]:
         """{path in the first record: {outcome: damages}}."""
         path = self.files[name]
         sound, lists = path.read_bytes(), self.list.read_bytes()
         reader = fastavro.reader(io.BytesIO(sound))
         records = list(reader)
         found: dict[str, dict[str, list[str]]] = {}
-        for place, damage, record in of_record(records[0]):
+        for place, damage, record in of_record(records[0], share):
             try:
                 data = encoded(reader, [record, *records[1:]])
             except (ValueError, TypeError, OverflowError, AttributeError, IndexError, KeyError):
@@ -67,7 +73,7 @@ class Table:
                 path.write_bytes(data)
                 if path != self.list:
                     self._set_length(path, len(data))
-                found.setdefault(place, {}).setdefault(self.outcome(), []).append(damage)
+                found.setdefault(place, {}).setdefault(self.outcome(SHOWN[name]), []).append(damage)
             finally:
                 path.write_bytes(sound)
                 self.list.write_bytes(lists)
@@ -81,17 +87,28 @@ class Table:
                 row["manifest_length"] = length
         self.list.write_bytes(encoded(reader, rows))
 
-    def outcome(self) -> str:
-        """What two plans hold, or their error; and what the verifier says."""
+    def outcome(self, shown: Sequence[str] = ()) -> str:
+        """What a plan and metadata tables hold, or their error; and what the verifier says."""
         table = tf.open_table(self.root, cache=False)
+        dump = copy.deepcopy(self.dump)  # names of chance values do not depend on other damages
         try:
             files = table.scan(FILTER).plan().files.to_pylist()
             matched = [file["fully_matched"] for file in files]
-            found = f"{matched} {leaves.digest(self.dump.plain(json.dumps(files, default=str)))}"
+            found = f"{matched} {leaves.digest(dump.plain(json.dumps(files, default=str)))}"
         except TableFormatsError as error:
             found = f"{type(error).__name__}: {str(error).partition('). ')[0]})"
-        found = self.dump.plain(f"{found} {'; '.join(self._violations(table)) or 'sound'}")
+        found += "".join(f" {self._shown(table, name, dump)}" for name in shown)
+        found = dump.plain(f"{found} {'; '.join(self._violations(table)) or 'sound'}")
         return re.sub(r"has \d+ bytes, the list says \d+", "has other bytes than the list says", found)
+
+    def _shown(self, table: tf.Table, name: str, dump: Dump) -> str:
+        """A digest of a metadata table, or its error. Lengths depend on the folder's name."""
+        try:
+            rows = getattr(table.inspect, name)().to_pylist()
+        except TableFormatsError as error:
+            return f"{type(error).__name__}: {str(error).partition('). ')[0]})"
+        rows = [{key: value for key, value in row.items() if key != "length"} for row in rows]
+        return leaves.digest(dump.plain(json.dumps(rows, default=str)))
 
     def _violations(self, table: tf.Table) -> Iterator[str]:
         try:
@@ -107,9 +124,9 @@ def encoded(reader: Any, records: list[Any]) -> bytes:
     return out.getvalue()
 
 
-def of_record(record: Any) -> Iterator[tuple[str, str, Any]]:
+def of_record(record: Any, share: leaves.Share) -> Iterator[tuple[str, str, Any]]:
     """(place, damage, record) for each value of a record."""
-    for place in leaves.places(record):
+    for place in leaves.in_share(record, share):
         if "column_sizes" in place or "split_offsets" in place:
             continue
         before = leaves.value_at(record, place)

@@ -350,6 +350,15 @@ def test_map_with_keys_behind_values_and_repeated_keys() -> None:
     assert found[7].bytes_array(pa.binary()).to_pylist() == [None, None]
 
 
+def test_map_whose_values_are_null_by_their_type() -> None:
+    item = record(("key", 10, "int"), ("value", 11, ["null"]))
+    schema = record(("m", 1, {"type": "array", "items": item}))
+    wants = (Want(1, ("m",), "any", "map", (Want(10, ("key",)), Want(11, ("value",), "bytes"))),)
+    data = varint(1) + varint(5) + varint(0) + b"\x00"
+    found = read_columns(container(schema, [(1, data)]), wants, [5], "x").map_columns((1,))
+    assert found[5].bytes_array(pa.binary()).to_pylist() == [None]
+
+
 @pytest.mark.parametrize("value", [b"\xff\xfe", b"a\0b"])
 def test_a_path_that_is_no_text(value: bytes) -> None:
     data = container(record(("a", 1, "string")), [(1, text(value))])

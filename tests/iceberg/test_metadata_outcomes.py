@@ -15,8 +15,12 @@ from tests.support import leaves
 PINNED = json.loads(cases.PINNED.read_text("utf-8"))
 
 
-@pytest.mark.parametrize("name", cases.DOCUMENTS)
-def test_a_damaged_value_has_its_outcome(name: str) -> None:
+SHARES = [(name, (k, n)) for name, n in zip(cases.DOCUMENTS, (1, 6, 1), strict=True) for k in range(n)]
+
+
+@pytest.mark.parametrize(("name", "share"), SHARES, ids=str)
+def test_a_damaged_value_has_its_outcome(name: str, share: leaves.Share) -> None:
     document = cases.DOCUMENTS[name]
     assert cases.outcome_of(document).startswith("sound")
-    assert leaves.outcomes(document, cases.outcome_of) == PINNED[name]
+    found = leaves.outcomes(document, cases.outcome_of, share=share)
+    assert found == leaves.pinned_share(PINNED[name], document, share)

@@ -19,7 +19,7 @@ MUTANTS = (
     Mutant(
         "values-of-bounds-are-of-any-type",
         "iceberg:_Compiler.map_member",
-        "if not is_key and (self.maps.setdefault(here, holds) != holds or holds != wanted):",
+        "if not is_key and holds != _held(member):",
         "if False:",
         "numbers where a manifest has bounds, and bytes where it has counts, are not refused",
         _SCHEMAS,
@@ -31,6 +31,22 @@ MUTANTS = (
         'elif kind in ("bytes", "string"):',
         "texts are read as keys of a map of bounds",
         _SCHEMAS,
+    ),
+    Mutant(
+        "maps-of-nulls-are-no-maps",
+        "iceberg:_Compiler.map",
+        "self.maps[here] = _held(value)",
+        "pass",
+        "KeyError for a manifest whose bounds are all null by their type",
+        ("iceberg/test_avro.py", "iceberg/test_avro_schema_outcomes.py"),
+    ),
+    Mutant(
+        "logical-types-are-texts",
+        "core:_logical_type",
+        "if not isinstance(logical, str):",
+        "if False:",
+        "TypeError for an Avro data file whose logical type is a list",
+        ("iceberg/test_avro_schema_outcomes.py",),
     ),
     Mutant(
         "arrays-of-nothing-are-read",

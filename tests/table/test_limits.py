@@ -1,4 +1,4 @@
-"""Limits: each one refuses a real table when it is small, says so in full, and refuses none by default."""
+"""Limits: each one refuses a real table when it is one too small, says so in full, and refuses none by default."""
 
 from __future__ import annotations
 
@@ -54,24 +54,33 @@ def inspected(table: tf.Table) -> Any:
 
 Case = tuple[str, int, str, Callable[[tf.Table], Any]]
 CASES: list[Case] = [
-    *(("metadata_bytes", 20, table, plan) for table in (EVOLVED_DELTA, EVOLVED_ICEBERG, *VECTORS)),
-    ("inflated_bytes", 100, EVOLVED_ICEBERG, plan),
-    ("decoded_bytes", 100, EVOLVED_ICEBERG, plan),
-    ("decoded_bytes", 100, EVOLVED_ICEBERG, inspected),
+    ("metadata_bytes", 2386, EVOLVED_DELTA, plan),
+    ("metadata_bytes", 6493, EVOLVED_ICEBERG, plan),
+    *(("metadata_bytes", value, table, plan) for value, table in zip((1485, 8011), VECTORS, strict=True)),
+    ("inflated_bytes", 559, EVOLVED_ICEBERG, plan),
+    ("decoded_bytes", 13_567, EVOLVED_ICEBERG, plan),
+    ("decoded_bytes", 49_087, EVOLVED_ICEBERG, inspected),
     *(("nesting", 1, table, plan) for table in (STRUCTS_DELTA, STRUCTS_ICEBERG)),
-    *(("fields", 2, table, plan) for table in (EVOLVED_DELTA, EVOLVED_ICEBERG)),
-    *(("entries", 1, table, plan) for table in (EVOLVED_DELTA, "tables_jvm/delta-v2-checkpoint", EVOLVED_ICEBERG)),
-    *(("deleted_rows", 1, table, read_older) for table in (*VECTORS, POSITIONS)),
-    *(("file_rows", 1, table, read) for table in (*VECTORS, POSITIONS)),
-    ("file_parts", 3, EVOLVED_DELTA, split),
+    ("fields", 11, EVOLVED_DELTA, plan),
+    ("fields", 12, EVOLVED_ICEBERG, plan),
+    ("entries", 6, EVOLVED_DELTA, plan),
+    ("entries", 6, "tables_jvm/delta-v2-checkpoint", plan),
+    ("entries", 4, EVOLVED_ICEBERG, plan),
+    *(
+        ("deleted_rows", value, table, read_older)
+        for value, table in zip((8, 4, 3), (*VECTORS, POSITIONS), strict=True)
+    ),
+    *(("file_rows", value, table, read) for value, table in zip((14, 14, 5), (*VECTORS, POSITIONS), strict=True)),
+    ("file_parts", 33, EVOLVED_DELTA, split),
 ]
+"""A limit, the greatest value of it that refuses, a table, and what is done with it."""
 
 
 @pytest.mark.parametrize(("name", "value", "table", "call"), CASES, ids=lambda v: getattr(v, "__name__", str(v)))
-def test_a_small_limit_refuses_what_the_default_reads(
+def test_a_limit_refuses_what_one_more_reads(
     name: str, value: int, table: str, call: Callable[[tf.Table], Any]
 ) -> None:
-    assert len(call(opened(table)))
+    assert len(call(opened(table, tf.Limits(**{name: value + 1}))))
     with pytest.raises(tf.LimitExceededError) as caught:
         call(opened(table, tf.Limits(**{name: value})))
     error = caught.value

@@ -434,6 +434,7 @@ class _Compiler:
         if self.key_count == 0:
             return self.array(schema, None, path, depth)
         key, value = want.members
+        self.maps[here] = _held(value)
         self.slots.append((len(self.words) + 1, here))
         self.emit(MAP, 0, 0, 0)
         head = len(self.words)
@@ -465,8 +466,7 @@ class _Compiler:
         else:
             self.fail(f"an Avro map has keys or values of the wrong type: {kind}", _name(want))
         holds = OCTETS if operation[0] in (VALUE_BYTES, VALUE_FIXED) else NUMBERS
-        wanted = OCTETS if member.kind == "bytes" else NUMBERS
-        if not is_key and (self.maps.setdefault(here, holds) != holds or holds != wanted):
+        if not is_key and holds != _held(member):
             self.fail(f"an Avro map has keys or values of the wrong type: {kind}", _name(want))
         self.emit(*operation)
         return operation[1] if kind == "fixed" else 1
@@ -486,6 +486,11 @@ class _Compiler:
 
 
 _COMPLEX = frozenset(("record", "enum", "fixed", "array", "map"))
+
+
+def _held(value: Want) -> int:
+    """What the values of a map hold."""
+    return OCTETS if value.kind == "bytes" else NUMBERS
 
 
 def _raw(path: Path) -> Path:

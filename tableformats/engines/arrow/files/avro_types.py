@@ -339,9 +339,11 @@ _PRIMITIVES = {
 
 def _logical_type(name: str, logical: Any, instant: bool) -> pa.DataType | None:
     """The Arrow type of a number with that logical type; None where it is a plain number."""
+    if not isinstance(logical, str):
+        return None
     if name == "int":
         return {"date": pa.date32(), "time-millis": pa.time32("ms")}.get(logical)
-    if name != "long" or not isinstance(logical, str):
+    if name != "long":
         return None
     if logical == "time-micros":
         return pa.time64("us")
