@@ -89,7 +89,7 @@ from .changes import DELETE, INSERT, ChangeBatch, FormatChanges
 from .columns import MetadataColumn, NameMapping
 from .deletes import EQUALITY, DeleteFiles, deletes_type
 from .files import FileBatch, MetadataPart, RowErrors
-from .format import FormatTable, OpenOptions, SnapshotSelector, TableFormat, utc_datetime
+from .format import FormatTable, OpenOptions, SnapshotSelector, TableFormat, utc_datetime, whole_number
 from .hookspecs import hookimpl
 from .manifest_filter import Decision, ManifestFilter
 from .partitions import Implied, ImpliedBounds, PartitionField, PartitionSpec, partition_members
@@ -292,6 +292,7 @@ __all__ = [
     "to_numpy",
     "uncollected",
     "utc_datetime",
+    "whole_number",
     "validate",
     "without_rows",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
@@ -26,7 +27,9 @@ if TYPE_CHECKING:
     from .writing.transaction import FormatTransaction
 
 
-__all__ = ["FormatTable", "OpenOptions", "SnapshotSelector", "TableFormat", "utc_datetime"]
+__all__ = ["FormatTable", "OpenOptions", "SnapshotSelector", "TableFormat", "utc_datetime", "whole_number"]
+
+_WHOLE = re.compile(r"[0-9]{1,20}")
 
 
 @dataclass(frozen=True)
@@ -418,3 +421,9 @@ def _only_read(name: str, path: str, field: str) -> UnsupportedFeatureError:
 def utc_datetime(timestamp_ms: int) -> dt.datetime:
     """Milliseconds since the epoch as an aware datetime in UTC. Raises OverflowError outside of the years 1 to 9999."""
     return dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc) + dt.timedelta(milliseconds=timestamp_ms)
+
+
+def whole_number(text: object) -> int | None:
+    """The number below 2**63 that a text of at most 20 digits (ASCII, no sign) stands for; None for anything else."""
+    number = int(text) if isinstance(text, str) and _WHOLE.fullmatch(text) else None
+    return number if number is not None and number < 2**63 else None

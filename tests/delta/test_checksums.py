@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -94,12 +95,26 @@ class TestShortcut:
         assert log.snapshot().schema.names == ["id"]
         assert log.snapshot().segment.checksum is None
 
-    def test_the_time_of_a_version_whose_commit_is_gone(self, tmp_path: Path) -> None:
-        configuration = {"delta.enableInCommitTimestamps": "true"}
+    @pytest.mark.parametrize(
+        ("enabled", "known"), [("true", {"inCommitTimestampOpt": 77}), ("true", {}), ("false", {})]
+    )
+    def test_the_time_of_a_version_whose_commit_is_gone(
+        self, tmp_path: Path, enabled: str, known: dict[str, int]
+    ) -> None:
+        """That of the checksum file, or that of the checkpoint."""
+        configuration = {"delta.enableInCommitTimestamps": enabled}
         log = DeltaLog(tmp_path / "i")
         log.checkpoint(CHECKPOINT.format(2), *first_actions(configuration=configuration), add("a"))
-        write(log, 2, checksum(1, 10, metadata=metadata(configuration=configuration), inCommitTimestampOpt=77))
-        assert log.snapshot().timestamp_ms == 77
+        os.utime(log.directory / CHECKPOINT.format(2), (5, 5))
+        write(log, 2, checksum(1, 10, metadata=metadata(configuration=configuration), **known))
+        assert log.snapshot().timestamp_ms == known.get("inCommitTimestampOpt", 5000)
+
+    def test_a_time_in_the_checksum_of_a_table_without_in_commit_timestamps(self, tmp_path: Path) -> None:
+        log = DeltaLog(tmp_path / "i")
+        log.checkpoint(CHECKPOINT.format(2), *first_actions(), add("a"))
+        os.utime(log.directory / CHECKPOINT.format(2), (5, 5))
+        write(log, 2, checksum(1, 10, metadata=metadata(), inCommitTimestampOpt=77))
+        assert log.snapshot().timestamp_ms == 5000
 
 
 class TestCheck:

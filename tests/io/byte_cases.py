@@ -16,6 +16,7 @@ import pyarrow as pa
 from tableformats_iceberg.deletes.puffin import parse_deletion_vector
 from tableformats_iceberg.manifests.manifest_list import parse_manifest_list
 
+from tableformats.engines.arrow.values.variant_shredding import MalformedVariantError, unshredded
 from tableformats.errors import TableFormatsError
 from tableformats.io.orc_tail import OrcTail
 from tableformats.io.parquet_footers import arrow_schemas_of, chunks_of, has_sound_chunks
@@ -49,6 +50,34 @@ def manifest_list(data: bytes) -> Any:
     return parse_manifest_list(data, "p").manifests
 
 
+def variant(data: bytes) -> Any:
+    """An object of which a field is shredded; the rest stands behind the metadata."""
+    typed = pa.struct([("a", pa.struct([("typed_value", pa.int64())]))])
+    row = {"metadata": data[:METADATA], "value": data[METADATA:], "typed_value": {"a": {"typed_value": 7}}}
+    kind = pa.struct([("metadata", pa.binary()), ("value", pa.binary()), ("typed_value", typed)])
+    return unshredded(pa.array([row], kind))[1].to_pylist()
+
+
+def number(value: int, width: int) -> bytes:
+    return value.to_bytes(width, "little")
+
+
+def encoded_variant(width: int) -> bytes:
+    """The fields b and c, with counts, ids and offsets of one or of four bytes."""
+    head = bytes([1 | (width - 1) << 6])
+    metadata = head + b"".join(number(n, width) for n in (3, 0, 1, 2, 3)) + b"abc"
+    values = [b"\x0c\x05", b"\x09hi"]
+    count = number(2, 4 if width > 1 else 1)
+    header = bytes([((width > 1) << 4 | (width - 1) << 2 | (width - 1)) << 2 | 2])
+    return (
+        metadata.ljust(METADATA, b" ")
+        + header
+        + count
+        + b"".join(number(n, width) for n in (1, 2, 0, 2, 5))
+        + b"".join(values)
+    )
+
+
 def blob_of(path: Path) -> bytes:
     """The first blob of a Puffin file."""
     data = path.read_bytes()
@@ -62,12 +91,16 @@ def footer_of(path: Path) -> bytes:
     return data[-8 - int.from_bytes(data[-8:-4], "little") : -8]
 
 
+METADATA = 24
+"""The bytes of the metadata of our variants."""
 CASES: dict[str, tuple[Callable[[bytes], Any], Callable[[], bytes]]] = {
     "orc deletes": (orc, lambda: (JVM / DELETES).read_bytes()),
     "orc rows": (orc, lambda: (JVM / ROWS).read_bytes()),
     "parquet footer": (parquet, lambda: footer_of(JVM / PARQUET)),
     "deletion vector": (vector, lambda: blob_of(JVM / VECTORS)),
     "manifest list": (manifest_list, lambda: (GOLDEN / "tables" / LIST).read_bytes()),
+    "narrow variant": (variant, lambda: encoded_variant(1)),
+    "wide variant": (variant, lambda: encoded_variant(4)),
 }
 
 
@@ -93,6 +126,8 @@ def outcome_of(parse: Callable[[bytes], Any], data: bytes) -> str:
     except TableFormatsError as error:
         text = str(error)
         return "a block does not inflate" if "does not inflate" in text else text
+    except MalformedVariantError as error:
+        return f"MalformedVariantError: {error}"
     except Exception:  # that of the library that inflates, or ValueError: the caller says what is damaged
         return "refused"
 

@@ -84,7 +84,7 @@ MUTANTS = (
     Mutant(
         "checkpoint-protection-is-ignored",
         "delta:_first_kept",
-        "kept_from < int(text)",
+        "kept_from < protected",
         "False",
         "history that must be deleted in one go is deleted in part",
         _UPKEEP,

@@ -346,6 +346,7 @@ PLUGINS: list[Case] = [
 
 NOTHING_WRONG = {
     "plugin.file_sizes": "of a path without a file it is None",
+    "plugin.whole_number": "of what is no number it is None",
     "Commit": "a record",
     "Field": "a record",
     "Schema": "a record",

@@ -19,6 +19,7 @@ from tableformats.plugin import (
     SnapshotSelector,
     TableNotFoundError,
     UnsupportedFeatureError,
+    whole_number,
 )
 
 from .log.catalog_log import with_catalog_commits
@@ -292,6 +293,7 @@ def _infos(state: TableState) -> dict[int, Mapping[str, Any]]:
 def _as_version(version: int | str, listing: LogListing) -> int:
     if isinstance(version, int) and not isinstance(version, bool):
         return version
-    if isinstance(version, str) and version.isascii() and version.isdigit() and len(version) <= 20:
-        return int(version)
+    number = whole_number(version)
+    if number is not None:
+        return number
     raise listing.not_found(f"{version!r} is no version of a Delta table")

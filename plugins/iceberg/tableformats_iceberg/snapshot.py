@@ -19,6 +19,7 @@ from tableformats.plugin import (
     SplitOptions,
     cached_property,
     thread_count,
+    whole_number,
 )
 
 from .metadata.metadata_columns import metadata_columns
@@ -98,15 +99,15 @@ class IcebergSnapshot(FormatSnapshot):
     def _number(self, key: str) -> int | None:
         """A property that is a whole number, and not 0 unless it is a cost. None: it is not set."""
         text = self.properties.get(key)
-        is_number = text is not None and text.isascii() and text.isdigit() and len(text) < 19
-        if text is not None and not (is_number and (int(text) or key == "read.split.open-file-cost")):
+        number = whole_number(text)
+        if text is not None and not (number or (number == 0 and key == "read.split.open-file-cost")):
             raise CorruptMetadataError(
                 f"the table's property is no number of bytes or groups: {text[:50]!r}",
                 path=self.metadata.path,
                 field=key,
                 hint="Correct the property, or give the value in the call",
             )
-        return None if text is None else int(text)
+        return number
 
     # ---- files --------------------------------------------------------------------------------------------------
 

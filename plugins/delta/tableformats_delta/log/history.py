@@ -11,7 +11,7 @@ import bisect
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from tableformats.plugin import DATETIME_MS, CorruptMetadataError, array_of, text_maps, utc_datetime
+from tableformats.plugin import DATETIME_MS, CorruptMetadataError, array_of, text_maps, utc_datetime, whole_number
 
 from .actions import iter_actions
 from .listing import LogFile, LogListing, read_log_file
@@ -163,8 +163,7 @@ def _enablement(properties: Mapping[str, str]) -> int | None:
     """The first version with in-commit timestamps; None where they are not enabled."""
     if properties.get("delta.enableInCommitTimestamps", "false").lower() != "true":
         return None
-    version = properties.get("delta.inCommitTimestampEnablementVersion", "0")
-    return int(version) if version.isascii() and version.isdigit() and len(version) < 20 else 0
+    return whole_number(properties.get("delta.inCommitTimestampEnablementVersion")) or 0
 
 
 def _commit_info(storage: Storage, file: LogFile) -> dict[str, Any] | None:
@@ -218,11 +217,11 @@ def _count(info: Mapping[str, Any], name: str) -> int | None:
     if not isinstance(metrics, dict):
         return None
     for key in _METRICS[name]:
-        text = str(metrics.get(key, ""))
         if key == "numOutputRows" and str(info.get("operation")).upper() in _REWRITES:
             continue
-        if text.isascii() and text.isdigit() and len(text) < 19:
-            return int(text)
+        number = whole_number(str(metrics.get(key)))
+        if number is not None:
+            return number
     return None
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from tableformats.plugin import MetadataCache
+from tableformats.plugin import MetadataCache, whole_number
 
 from ..log.actions import Actions
 from ..log.commits import OwnCommit
@@ -85,8 +85,8 @@ def _key(file: LogFile) -> tuple[str, LogFile]:
 
 def is_due(version: int, metadata: Mapping[str, Any]) -> bool:
     """Whether a checkpoint follows this version."""
-    text = str(dict(metadata.get("configuration") or {}).get("delta.checkpointInterval", _INTERVAL)).strip()
-    interval = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else _INTERVAL
+    interval = whole_number(str(dict(metadata.get("configuration") or {}).get("delta.checkpointInterval")).strip())
+    interval = _INTERVAL if interval is None else interval
     return version > 0 and interval > 0 and version % interval == 0
 
 

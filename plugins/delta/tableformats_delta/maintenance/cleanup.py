@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tableformats.plugin import CorruptMetadataError, MetadataCache, SnapshotNotFoundError
+from tableformats.plugin import CorruptMetadataError, MetadataCache, SnapshotNotFoundError, whole_number
 
 from ..checkpoints.checkpoint_files import expand
 from ..log.history import CommitTimes
@@ -94,9 +94,9 @@ def _first_kept(storage: Storage, snapshot: DeltaSnapshot, listing: LogListing, 
     if kept_from is None:
         return None
     if "checkpointProtection" in (snapshot.protocol.get("writerFeatures") or ()):
-        text = properties.get(_PROTECTED, "0").strip()
+        protected = whole_number(properties.get(_PROTECTED, "0").strip())
         # History before this version is deleted in one go or not at all.
-        if not (text.isascii() and text.isdigit()) or kept_from < int(text):
+        if protected is None or kept_from < protected:
             return None
     return kept_from
 

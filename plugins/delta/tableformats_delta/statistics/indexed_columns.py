@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from tableformats.plugin import Field, StructType
+from tableformats.plugin import Field, StructType, whole_number
 
 __all__ = ["indexed_leaves"]
 
@@ -23,9 +23,7 @@ def indexed_leaves(leaves: Sequence[tuple[Field, ...]], properties: Mapping[str,
         wanted = {_bare(name).lower() for name in chosen.split(",")}
         return [path for path in found if any(name in wanted for name in _dotted(path))]
     count = properties.get("delta.dataSkippingNumIndexedCols", "32").strip()
-    if count == "-1":
-        return found
-    return found[: int(count)] if count.isascii() and count.isdigit() else []
+    return found if count == "-1" else found[: whole_number(count) or 0]
 
 
 def _dotted(path: Sequence[Field]) -> list[str]:

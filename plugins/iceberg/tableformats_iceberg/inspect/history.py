@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from tableformats.plugin import array_of, text_maps
+from tableformats.plugin import array_of, text_maps, whole_number
 
 from ..metadata.table_metadata import Snapshot, TableMetadata
 
@@ -39,8 +39,7 @@ def history_table(metadata: TableMetadata, limit: int | None) -> pa.Table:
 
 def _count(snapshot: Snapshot | None, name: str) -> int | None:
     """A metric of a snapshot's summary (Iceberg spec, Appendix F)."""
-    text = "" if snapshot is None else snapshot.summary.get(name, "")
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None
+    return None if snapshot is None else whole_number(snapshot.summary.get(name))
 
 
 def _deleted_rows(snapshot: Snapshot | None) -> int | None:

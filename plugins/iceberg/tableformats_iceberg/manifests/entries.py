@@ -27,6 +27,7 @@ from tableformats.plugin import (
     repeated,
     scalar,
     to_arrow,
+    whole_number,
 )
 from tableformats.plugin import compute as pc
 
@@ -181,10 +182,8 @@ def with_entry_positions(files: pa.RecordBatch, manifests: Sequence[int], counts
 
 def manifest_spec_id(header: Header, manifest: Manifest, default: int) -> int:
     """The spec of a manifest: from the manifest list, else from its header, else the table's default."""
-    if manifest.spec_id is not None:
-        return manifest.spec_id
-    text = header.text("partition-spec-id")
-    return int(text) if text is not None and text.isascii() and text.isdigit() and len(text) < 10 else default
+    found = whole_number(header.text("partition-spec-id")) if manifest.spec_id is None else manifest.spec_id
+    return default if found is None else found
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from tableformats.plugin import CorruptMetadataError, TableNotFoundError, dataclass
+from tableformats.plugin import CorruptMetadataError, TableNotFoundError, dataclass, whole_number
 
 if TYPE_CHECKING:
     from tableformats.plugin import FileInfo, Storage
@@ -119,8 +119,9 @@ def _newest(candidates: list[FileInfo], hint: str) -> list[FileInfo]:
     for info in candidates:
         by_number.setdefault(_version(info), []).append(info)
     newest = max(by_number, default=-1)
-    if hint.isascii() and hint.isdigit() and len(hint) < 19 and int(hint) in by_number:
-        newest = int(hint)
+    hinted = whole_number(hint)
+    if hinted in by_number:
+        newest = hinted
         while newest + 1 in by_number:
             newest += 1
     return by_number.get(newest, [])

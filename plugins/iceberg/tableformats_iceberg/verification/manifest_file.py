@@ -14,6 +14,7 @@ import pyarrow as pa
 from tableformats.plugin import CorruptMetadataError, Field, PartitionSpec, Violation, dataclass
 
 from ..avro.container import ELEMENT, AvroColumns, Header, Want, read_columns, read_header
+from ..manifests.entries import manifest_spec_id
 from ..manifests.statistics import DATA_FILE_ID, ManifestStatistics
 from ..manifests.values import decode_partition
 
@@ -215,12 +216,8 @@ def read_manifest(files: TableFiles, manifest: Manifest, facts: TableFacts) -> M
     """
     data, path = files.read(manifest.path, "manifest")
     header = read_header(data, path)
-    spec_id, specs = manifest.spec_id, facts.metadata.specs
-    if spec_id is None:
-        text = header.text("partition-spec-id")
-        spec_id = (
-            int(text) if text is not None and text.isascii() and text.isdigit() else facts.metadata.default_spec_id
-        )
+    specs = facts.metadata.specs
+    spec_id = manifest_spec_id(header, manifest, facts.metadata.default_spec_id)
     if spec_id not in specs:
         raise CorruptMetadataError(f"the table has no partition spec {spec_id}", path=path, field="partition_spec_id")
     spec = specs[spec_id]

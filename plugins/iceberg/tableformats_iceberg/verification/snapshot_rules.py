@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tableformats.plugin import dataclass
+from tableformats.plugin import dataclass, whole_number
 
 from ..manifests.manifest_list import DATA as DATA_MANIFEST
 from ..manifests.manifest_list import Manifest, ManifestList
@@ -232,9 +232,10 @@ def _named_counts(summary: Mapping[str, str], names: Mapping[str, str], counts: 
         said, real = summary.get(name), getattr(counts, member)
         if said is None:
             continue
-        if not (said.isascii() and said.isdigit()):
+        number = whole_number(said)
+        if number is None:
             yield "summary", f"{name} is {said[:50]!r}"
-        elif int(said) != real:
+        elif number != real:
             yield "summary", f"{name} is {said}, {'the files' if not kind else f'what was {kind}'} make {real}"
 
 

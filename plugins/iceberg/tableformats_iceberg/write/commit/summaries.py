@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field
 
-from tableformats.plugin import dataclass
+from tableformats.plugin import dataclass, whole_number
 
 __all__ = ["SnapshotCounts", "snapshot_summary"]
 
@@ -87,10 +87,10 @@ def snapshot_summary(
     found["changed-partition-count"] = str(len(counts.partitions))
     found |= {name: str(count) for name, count in manifests.items()}
     for total, (added, removed) in _TOTALS.items():
-        before = "0" if previous is None else previous.get(total, "")
-        if not (before.isascii() and before.isdigit()):
+        before = 0 if previous is None else whole_number(previous.get(total))
+        if before is None:
             continue  # a writer before us did not count
-        after = int(before) - getattr(counts, removed) + (getattr(counts, added) if added else 0)
+        after = before - getattr(counts, removed) + (getattr(counts, added) if added else 0)
         if after >= 0:
             found[total] = str(after)
     return {**{k: v for k, v in properties.items() if k not in found}, **found}
