@@ -87,7 +87,7 @@ class UnityCatalog(Catalog):
         location = found.get("storage_location")
         if not isinstance(location, str) or not location:
             raise CatalogError(f"catalog {self.name!r} names no location of the table", path=shown, catalog=self.name)
-        properties = found.get("properties") or {}
+        properties = _object(found.get("properties"))
         table_id = str(found.get("table_id") or "")
         return CatalogTable(
             location,
@@ -111,10 +111,9 @@ class UnityCatalog(Catalog):
             self._raise_missing(error, identifier)
         made: dict[str, str] = {}
         for group, names in _CREDENTIALS.items():
-            given = found.get(group) if isinstance(found, dict) else None
-            if isinstance(given, dict):
-                made |= {ours: given[theirs] for theirs, ours in names.items() if given.get(theirs)}
-        expires = found.get("expiration_time") if isinstance(found, dict) else None
+            given = _object(_object(found).get(group))
+            made |= {ours: given[theirs] for theirs, ours in names.items() if given.get(theirs)}
+        expires = _object(found).get("expiration_time")
         is_time = isinstance(expires, int) and expires > 0
         return replace(
             table,
@@ -135,7 +134,7 @@ class UnityCatalog(Catalog):
             try:
                 latest = int(answer["latest_table_version"])
                 new = [_commit(one) for one in answer.get("commits") or ()]
-            except (KeyError, TypeError, ValueError, AttributeError):
+            except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
                 raise CatalogError(
                     f"catalog {self.name!r} answers with no commits", path=shown, catalog=self.name
                 ) from None
@@ -185,12 +184,20 @@ class UnityCatalog(Catalog):
     def _pages(self, path: str, member: str, query: Mapping[str, str]) -> Iterator[dict[str, Any]]:
         token = None
         for _ in range(_MAX_PAGES):
-            answer = self._client.get(path, {**query, "page_token": token}, asked=".".join(query.values()))
-            found = answer.get(member) if isinstance(answer, dict) else None
-            yield from (one for one in found or () if isinstance(one, dict) and isinstance(one.get("name"), str))
-            token = answer.get("next_page_token") if isinstance(answer, dict) else None
+            asked = ".".join(query.values())
+            answer = _object(self._client.get(path, {**query, "page_token": token}, asked=asked))
+            found = answer.get(member)
+            yield from (
+                (one for one in found if isinstance(_object(one).get("name"), str)) if isinstance(found, list) else ()
+            )
+            token = answer.get("next_page_token")
             if not token:
                 return
+
+
+def _object(answer: Any) -> dict[str, Any]:
+    """A part of an answer that is a JSON object; else an empty one."""
+    return answer if isinstance(answer, dict) else {}
 
 
 def _commit(given: Mapping[str, Any]) -> CatalogCommit:

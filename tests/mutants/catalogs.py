@@ -148,4 +148,12 @@ MUTANTS = (
         "a table's own properties in a REST answer name the endpoint that gets the credentials",
         _PYICEBERG,
     ),
+    Mutant(
+        "properties-of-unity-are-an-object",
+        "core:UnityCatalog.load",
+        'properties = _object(found.get("properties"))',
+        'properties = found.get("properties") or {}',
+        "AttributeError for a table whose properties are a list in the catalog's answer",
+        ("catalog/test_answer_outcomes.py",),
+    ),
 )
