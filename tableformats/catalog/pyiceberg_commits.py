@@ -42,7 +42,8 @@ __all__ = [
 ]
 
 _CONFLICT = 409
-_UNKNOWN = (500, 502, 503, 504)
+_NOT_DONE = (501, 505)
+"""Faults of servers that say that nothing was done."""
 _REFUSED = (401, 403, 419)
 _OVERLOADED = 429
 _MISSING = 404
@@ -179,13 +180,20 @@ def _sent(catalog: Any, url: str, body: Mapping[str, Any]) -> Any:
 
 
 def _outcome(answer: Any, catalog: Any, identifier: Identifier) -> PutOutcome:
-    if answer is None or answer.status_code in _UNKNOWN:
+    if answer is None:
         return PutOutcome.UNKNOWN
     if answer.status_code in (200, _NO_CONTENT):
         return PutOutcome.WON if _has_metadata(answer) else PutOutcome.UNKNOWN
+    if _may_be_done(answer.status_code):
+        return PutOutcome.UNKNOWN
     if answer.status_code == _CONFLICT:
         return PutOutcome.LOST
     raise _refusal(answer, catalog, identifier)
+
+
+def _may_be_done(status: int) -> bool:
+    """Whether a request with such an answer may have been done. Proxies have numbers of their own for lost answers."""
+    return status // 100 == 2 or (status >= 500 and status not in _NOT_DONE)
 
 
 def _has_metadata(answer: Any) -> bool:
@@ -209,7 +217,7 @@ def _refusal(answer: Any, catalog: Any, identifier: Identifier) -> Exception:
     name, path = str(getattr(catalog, "name", "catalog")), dotted(identifier)
     if status in _REFUSED:
         return CatalogPermissionError(f"catalog {name!r} refused the commit: {what}", path=path, catalog=name)
-    if status == _OVERLOADED or status in _UNKNOWN:
+    if status == _OVERLOADED or _may_be_done(status):
         hint = "Nothing was committed; try again later"
         return CatalogConnectionError(
             f"catalog {name!r} did not take the request: {what}", path=path, catalog=name, hint=hint

@@ -5,11 +5,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any
 
 from tableformats.catalog.glue import GlueCatalog
+from tableformats.catalog.pyiceberg import PyIcebergCatalog
 from tableformats.catalog.unity import UnityCatalog
 from tableformats.catalog.vended import expiry_of
 from tableformats.errors import TableFormatsError
@@ -183,6 +185,106 @@ def of_expiry() -> dict[str, dict[str, str]]:
     return found
 
 
+class RestCatalog:
+    """As PyIceberg's: every request gets the same answer."""
+
+    __module__ = "pyiceberg.catalog.rest"
+    name = "r"
+    properties = {"s3.region": "r", "uri": "http://h"}
+
+    def __init__(self, status: int, body: str) -> None:
+        self.status_code, self.body = status, body
+        self._session = self
+        self.told: list[Any] = []
+
+    def url(self, path: str, prefixed: bool, **wanted: str) -> str:
+        return f"{path} {prefixed} {sorted(wanted.items())}"
+
+    def post(self, url: str, **given: Any) -> Any:
+        self.told.append((url, sorted(given.items())))
+        return self
+
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+    def _split_identifier_for_path(self, identifier: Any) -> dict[str, str]:
+        return {"namespace": identifier[0], "table": identifier[1], "more": "x"}
+
+
+STATUSES = (
+    200,
+    201,
+    204,
+    301,
+    400,
+    401,
+    403,
+    404,
+    405,
+    409,
+    410,
+    419,
+    422,
+    429,
+    499,
+    500,
+    501,
+    502,
+    503,
+    504,
+    505,
+    599,
+)
+BODIES = (
+    '{"metadata": {"location": "s3://b/t", "table-uuid": "u"}, "metadata-location": "s3://b/t/1.json"}',
+    *('{"metadata": []}', "{}", "[]", "no JSON", "null", '{"error": "x"}', '{"error": {"type": "not one word"}}'),
+    *('{"error": {"type": "NoSuchTableException"}}', '{"error": {"type": "Other", "message": "secret"}}'),
+)
+
+
+def of_rest() -> dict[str, dict[str, str]]:
+    """What becomes of commits, by the status and the body of the answer."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for status in STATUSES:
+        for number, body in enumerate(BODIES):
+            text = " | ".join(of_commits(RestCatalog(status, body)))
+            found.setdefault(str(status), {}).setdefault(text, []).append(str(number))
+    return {status: {text: ", ".join(names) for text, names in one.items()} for status, one in found.items()}
+
+
+def of_commits(made: RestCatalog) -> list[str]:
+    catalog, name = PyIcebergCatalog(made), ("db", "t")
+    asked: list[Callable[[], Any]] = [
+        lambda: catalog.commit(name, [{"type": "x"}], [{"action": "y"}]),
+        lambda: catalog.commit_several([(name, [{"type": "x"}], [{"action": "y"}])] * 2),
+        lambda: catalog.stage(name, {"name": "t"}),
+    ]
+    return [*map(told, asked), leaves.digest(made.told)]
+
+
+LOADED = {
+    "metadata-location": "s3://b/t/metadata/1.json",
+    "metadata": {"format-version": 2},
+    "config": {"s3.access-key-id": "a", "s3.remote-signing-enabled": "true", "token": "no store's"},
+    "storage-credentials": [
+        {"prefix": "s3://b/", "config": {"s3.session-token": "wide", "s3.session-token-expires-at-ms": "5"}},
+        {"prefix": "s3://b/t", "config": {"s3.session-token": "narrow"}},
+    ],
+}
+
+
+def of_loaded(document: Any) -> list[str]:
+    catalog = PyIcebergCatalog(RestCatalog(200, "{}"))
+
+    catalog._loaded = lambda identifier: catalog._of_answer(document, identifier)  # type: ignore[method-assign]
+
+    def loaded() -> str:
+        table = catalog.load(("db", "t"))
+        return f"{shown(table)} {table.metadata!r}"
+
+    return [told(loaded)]
+
+
 def compared(of: Callable[[Any], list[str]], document: Any, chosen: Collection[str] = ()) -> dict[str, dict[str, str]]:
     """{path: {what is another answer than to the sound document: damages}}."""
     sound = of(document)
@@ -199,6 +301,8 @@ def all_outcomes() -> dict[str, dict[str, dict[str, str]]]:
         "unity": compared(of_unity, UNITY),
         "glue": compared(of_glue, GLUE, OF_BOTOCORE),
         "expiry": of_expiry(),
+        "rest": of_rest(),
+        "loaded": compared(of_loaded, LOADED),
     }
 
 

@@ -1,4 +1,4 @@
-"""Answers of catalogs with one damaged value: what is made of each, or the error, is pinned."""
+"""Answers of catalogs with one damaged value, or of every status: what is made of each, or the error, is pinned."""
 
 from __future__ import annotations
 

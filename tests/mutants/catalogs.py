@@ -156,4 +156,12 @@ MUTANTS = (
         "AttributeError for a table whose properties are a list in the catalog's answer",
         ("catalog/test_answer_outcomes.py",),
     ),
+    Mutant(
+        "lost-answers-of-proxies-are-refusals",
+        "core:_may_be_done",
+        "(status >= 500 and status not in _NOT_DONE)",
+        "status in (500, 502, 503, 504)",
+        "a commit whose answer a proxy lost (524) is said not to have been done, and files that it names are deleted",
+        ("catalog/test_answer_outcomes.py",),
+    ),
 )
