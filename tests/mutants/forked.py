@@ -133,6 +133,7 @@ def changed(mutant: dict[str, Any]) -> bool:
         return False
     new = {key(before): after for before, after in zip(old, mutated, strict=True) if meaning(before) != meaning(after)}
     found = False
+    gc.unfreeze()  # what is frozen is not listed
     for one in gc.get_objects():
         if isinstance(one, FunctionType) and one.__code__.co_filename == str(path):
             after = new.get(key(one.__code__))
