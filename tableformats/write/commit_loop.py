@@ -135,18 +135,17 @@ def race(once: Callable[[int], PutOutcome], options: CommitOptions, prize: str) 
     Raises CommitConflictError if it has LOST as often, or as long, as the options allow.
     """
     end = time.monotonic() + options.seconds
-    wait = options.first_wait
-    for attempt in range(1, options.tries + 1):
-        if once(attempt) is PutOutcome.WON:
-            return attempt
+    wait, attempt = options.first_wait, 1
+    while once(attempt) is not PutOutcome.WON:
         if attempt == options.tries or time.monotonic() >= end:
-            break
+            raise CommitConflictError(
+                f"other writers won {attempt} races for {prize}",
+                hint="Nothing was committed: try again, or raise the options tries and seconds",
+            )
         time.sleep(random.uniform(0, wait))
         wait = min(2 * wait, options.longest_wait)
-    raise CommitConflictError(
-        f"other writers won {attempt} races for {prize}",
-        hint="Nothing was committed: try again, or raise the options tries and seconds",
-    )
+        attempt += 1
+    return attempt
 
 
 def moved_change(transaction: FormatTransaction, change: TableChange, find_conflict: FindConflict) -> TableChange:

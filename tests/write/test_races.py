@@ -1,0 +1,49 @@
+"""How often and how long a commit is tried again: pauses, the last try, and the end of the time."""
+
+from __future__ import annotations
+
+import random
+import time
+
+import pytest
+
+import tableformats as tf
+from tableformats.io.stores.base import PutOutcome
+from tableformats.write.commit_loop import CommitOptions, race
+
+LOST, WON = PutOutcome.LOST, PutOutcome.WON
+
+
+@pytest.fixture
+def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The longest pauses that might have been; time goes on by them alone."""
+    made: list[float] = []
+    monkeypatch.setattr(random, "uniform", lambda low, high: high)
+    monkeypatch.setattr(time, "sleep", made.append)
+    monkeypatch.setattr(time, "monotonic", lambda: 7.0 + sum(made))
+    return made
+
+
+@pytest.mark.parametrize("lost", [0, 1, 3])
+def test_the_try_that_won_is_told(pauses: list[float], lost: int) -> None:
+    asked: list[int] = []
+
+    def once(attempt: int) -> PutOutcome:
+        asked.append(attempt)
+        return WON if attempt > lost else LOST
+
+    options = CommitOptions(tries=4, seconds=100, first_wait=1, longest_wait=3)
+    assert race(once, options, "the prize") == lost + 1
+    assert asked == list(range(1, lost + 2)) and pauses == [1, 2, 3][:lost]
+
+
+@pytest.mark.parametrize(
+    ("tries", "seconds", "made"),
+    [(1, 100, []), (3, 100, [1, 2]), (9, 3, [1, 2]), (9, 2.9, [1, 2]), (9, 3.1, [1, 2, 4])],
+)
+def test_the_last_try(pauses: list[float], tries: int, seconds: float, made: list[float]) -> None:
+    with pytest.raises(tf.CommitConflictError, match=rf"won {len(made) + 1} races for the prize") as caught:
+        race(
+            lambda attempt: LOST, CommitOptions(tries=tries, seconds=seconds, first_wait=1, longest_wait=9), "the prize"
+        )
+    assert pauses == made and caught.value.hint
