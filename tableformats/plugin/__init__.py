@@ -100,6 +100,7 @@ from .statistics import Bounds, Statistics, StatisticsSlice
 if TYPE_CHECKING:
     from ..io.catalog_commits import CatalogCommit, CatalogCommits, CatalogWriter, StagedTable, TableUpdates
     from ..io.exclusive_put import check_exclusive_puts, put_exclusively
+    from ..io.parquet_groups import GroupFile, ParquetFooter, StoredGroup
     from ..runtime.turns import local_turn
     from .upkeep import CheckpointResult, KeptFiles
     from .verification import Violation, file_sizes
@@ -171,6 +172,7 @@ __all__ = [
     "FormatSnapshot",
     "FormatTable",
     "FormatTransaction",
+    "GroupFile",
     "INSERT",
     "IdentityColumn",
     "Implied",
@@ -191,6 +193,7 @@ __all__ = [
     "OrcTail",
     "ParquetOptions",
     "ParquetFile",
+    "ParquetFooter",
     "PartitionField",
     "PartitionSpec",
     "PathNotAllowedError",
@@ -209,6 +212,7 @@ __all__ = [
     "Schema",
     "SnapshotNotFoundError",
     "StoreError",
+    "StoredGroup",
     "SnapshotSelector",
     "SharedPrefix",
     "SortColumn",
@@ -310,8 +314,10 @@ _LOADED_WHEN_USED = {
     "ConflictCheck": ".writing.table_change",
     "CreateRequest": ".writing.table_change",
     "FormatTransaction": ".writing.transaction",
+    "GroupFile": "..io.parquet_groups",
     "IdentityColumn": ".writing.row_rules",
     "MetadataChange": ".writing.table_change",
+    "ParquetFooter": "..io.parquet_groups",
     "ParquetOptions": ".writing.parquet_options",
     "PreparedCommit": ".writing.transaction",
     "ReferenceChange": ".writing.table_change",
@@ -319,6 +325,7 @@ _LOADED_WHEN_USED = {
     "RowRules": ".writing.row_rules",
     "SortColumn": ".writing.write_target",
     "StagedTable": "..io.catalog_commits",
+    "StoredGroup": "..io.parquet_groups",
     "TableChange": ".writing.table_change",
     "TableUpdates": "..io.catalog_commits",
     "KeptFiles": ".upkeep",

@@ -124,7 +124,7 @@ class CheckpointFile:
         if self.storage.is_local or self.size > WHOLE_BYTES:
             text = read_log_file(self.storage, self.path)
         else:
-            with self._open_source() as source:
+            with self.open_source() as source:
                 text = source.read()
         actions = parse_actions(text, self.path)
         count = len(actions.adds) + len(actions.removes) + len(actions.sidecars)
@@ -262,20 +262,38 @@ class CheckpointFile:
         with guard_parquet(self.path):
             return self._read_footer()[1]
 
-    def batches(self, columns: Sequence[str], n_rows: int) -> Iterator[pa.RecordBatch]:
+    def batches(
+        self, columns: Sequence[str], n_rows: int, groups: Sequence[int] | None = None
+    ) -> Iterator[pa.RecordBatch]:
         """The rows of a Parquet file in batches of at most ``n_rows``, with these columns. Raises CorruptMetadataError.
 
         Parameters
         ----------
         columns : sequence of str
             Names, or paths of members (``add.path``).
+        groups : sequence of int, optional
+            The row groups; None: all.
         """
         with guard_parquet(self.path):
-            self._read_footer()
+            footer = self._read_footer()[0]
+            numbers = range(footer.num_row_groups) if groups is None else groups
             with self._open(encoded=False) as parquet:
-                yield from parquet.iter_batches(n_rows, columns=list(columns), use_threads=False)
+                yield from parquet.iter_batches(n_rows, list(numbers), columns=list(columns), use_threads=False)
 
-    def _open_source(self) -> pa.NativeFile:
+    def pairs(self) -> dict[bytes, bytes]:
+        """The key-value metadata of a Parquet file. Raises CorruptMetadataError."""
+        with guard_parquet(self.path):
+            return self._read_footer()[0].metadata or {}
+
+    def stored_footer(self) -> tuple[bytes, int]:
+        """The footer of a Parquet file to its last byte, and the size of the file. Raises CorruptMetadataError."""
+        with guard_parquet(self.path), self.open_source() as source:
+            total = source.size()
+            size = min(self._read_footer()[0].serialized_size + 8, total)
+            return bytes(source.read_at(size, total - size)), total
+
+    def open_source(self) -> pa.NativeFile:
+        """The bytes of the file. Raises CorruptMetadataError where there is none, or another one than before."""
         try:
             if self.storage.is_local:
                 return self._open_local()
@@ -300,7 +318,7 @@ class CheckpointFile:
         return source
 
     def _open(self, source: pa.NativeFile | None = None, encoded: bool = True) -> ParquetFile:
-        source = self._open_source() if source is None else source
+        source = self.open_source() if source is None else source
         footer = None if self._footer is None else self._footer[0]
         is_local = self.storage.is_local
         return ParquetFile(
@@ -318,7 +336,7 @@ class CheckpointFile:
 
     def _read_footer(self) -> tuple[pq.FileMetaData, pa.Schema]:
         if self._footer is None:
-            source = self._open_source()
+            source = self.open_source()
             check_footer(source, self.path, self.storage.limits)
             with self._open(source) as parquet:
                 self._check_size(parquet.metadata, source)
@@ -337,9 +355,7 @@ class CheckpointFile:
     def _has_sound_chunks(self) -> bool:
         """Whether Arrow can safely read the column chunks of the footer; see :func:`has_sound_chunks`."""
         if self._sound is None:
-            with self._open_source() as source:
-                size = min(self._read_footer()[0].serialized_size + 8, source.size())
-                self._sound = has_sound_chunks(bytes(source.read_at(size, source.size() - size)))
+            self._sound = has_sound_chunks(self.stored_footer()[0])
         return self._sound
 
 
@@ -397,7 +413,7 @@ def reading_checkpoint_ahead(
         yield
         for file in files:
             with suppress(CorruptMetadataError, StoreError):  # planning says what is wrong, if it needs the file
-                file._open_source().close()
+                file.open_source().close()
 
 
 def _checkpoint_files(storage: Storage, files: Sequence[LogFile]) -> list[CheckpointFile]:

@@ -9,8 +9,9 @@ from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
-from tableformats.plugin import CorruptMetadataError
+from tableformats.plugin import CorruptMetadataError, ParquetFooter
 
+from .copied_groups import CopiedGroups, with_copied_groups
 from .file_columns import text_map
 
 if TYPE_CHECKING:
@@ -19,8 +20,9 @@ if TYPE_CHECKING:
 
 __all__ = ["ActionFile", "action_rows"]
 
-ROW_GROUP_ROWS = 1 << 16
-"""Actions of a row group: readers take these one by one, and so does this writer, which bounds its memory."""
+ROW_GROUP_ROWS = 1 << 14
+"""Actions of a row group: readers take these one by one, and so does this writer, which bounds its memory. The fewer
+they are, the more row groups stay as they are when files are removed."""
 _CODEC, _CODEC_OF_FEW = "zstd", "snappy"
 _FEW_BYTES = 1 << 18
 """zstd takes more time to begin with each column than it saves bytes of so few."""
@@ -126,6 +128,9 @@ def _plain(value: Any, kind: pa.DataType) -> Any:
 class ActionFile:
     """A Parquet file of actions under construction, in memory.
 
+    The adds of a large file stand in row groups of their own, and all else in the last one, with what is left of them:
+    so row groups of adds can be copied into the next checkpoint while they are live.
+
     Parameters
     ----------
     types : mapping of str to pyarrow.StructType
@@ -147,9 +152,14 @@ class ActionFile:
         self._schema = pa.schema(list(types.items()))
         self._sink = pa.BufferOutputStream()
         self._writer: pq.ParquetWriter | None = None
-        self._pending: list[pa.RecordBatch] = []
-        self._pending_rows = 0
+        self._adds, self._others = _Pending(), _Pending()
+        self._has_adds_alone: list[bool] = []
         self.rows = 0
+
+    @property
+    def frame(self) -> dict[int, Any] | None:
+        """What the footer says beside row groups; see :class:`tableformats.plugin.ParquetFooter`. None: unknown."""
+        return _frame(self._schema)
 
     def write(self, name: str, actions: pa.StructArray) -> None:
         """Append actions of one kind."""
@@ -158,27 +168,43 @@ class ActionFile:
         if not len(actions):
             return
         columns = [actions if field.name == name else pa.nulls(len(actions), field.type) for field in self._schema]
-        self._pending.append(pa.RecordBatch.from_arrays(columns, schema=self._schema))
-        self._pending_rows += len(actions)
+        pending = self._adds if name == "add" else self._others
+        pending.append(pa.RecordBatch.from_arrays(columns, schema=self._schema))
         self.rows += len(actions)
-        if self._pending_rows >= ROW_GROUP_ROWS:
-            self._flush()
+        if pending.rows >= ROW_GROUP_ROWS:
+            self._flush(pending.taken(), pending is self._adds)
 
     def finish(self) -> pa.Buffer:
         """The bytes of the file."""
-        self._flush()
+        self._flush([*self._others.taken(), *self._adds.taken()], False)
         assert self._writer is not None, "every file has actions"
         self._writer.close()
         return self._sink.getvalue()
 
-    def _flush(self) -> None:
+    def finish_upon(self, copied: CopiedGroups | None, layout: str) -> memoryview:
+        """The bytes of the file: the row groups that are copied, then those of the actions.
+
+        Parameters
+        ----------
+        layout : str
+            What the adds depend on beside their actions. It is noted where row groups may be copied from this file.
+        """
+        data = memoryview(self.finish())
+        if copied is None and (self.frame is None or not any(self._has_adds_alone)):
+            return data
+        copied = copied or CopiedGroups()
+        self.rows += copied.files
+        return with_copied_groups(copied, data, self._has_adds_alone, layout)
+
+    def _flush(self, batches: list[pa.RecordBatch], has_adds_alone: bool) -> None:
         import pyarrow as pa
 
-        if self._pending:
-            table = pa.Table.from_batches(self._pending)
-            self._writer = self._writer or self._writer_of(_CODEC_OF_FEW if table.nbytes < _FEW_BYTES else _CODEC)
-            self._writer.write_table(table, row_group_size=2 * ROW_GROUP_ROWS)
-        self._pending, self._pending_rows = [], 0
+        if not batches:
+            return
+        table = pa.Table.from_batches(batches)
+        self._writer = self._writer or self._writer_of(_CODEC_OF_FEW if table.nbytes < _FEW_BYTES else _CODEC)
+        self._writer.write_table(table, row_group_size=table.num_rows)
+        self._has_adds_alone.append(has_adds_alone)
 
     def _writer_of(self, codec: str) -> pq.ParquetWriter:
         import pyarrow.parquet as pq
@@ -196,14 +222,47 @@ class ActionFile:
         )
 
 
+class _Pending:
+    """Actions that are not written yet."""
+
+    def __init__(self) -> None:
+        self._batches: list[pa.RecordBatch] = []
+        self.rows = 0
+
+    def append(self, batch: pa.RecordBatch) -> None:
+        self._batches.append(batch)
+        self.rows += batch.num_rows
+
+    def taken(self) -> list[pa.RecordBatch]:
+        """All of them, which are forgotten."""
+        batches, self._batches, self.rows = self._batches, [], 0
+        return batches
+
+
 @lru_cache(16)
-def _leaves(schema: pa.Schema) -> list[str]:
-    """The paths of the leaf columns, as Parquet's writer spells them."""
+def _empty_file(schema: pa.Schema) -> pa.Buffer:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     sink = pa.BufferOutputStream()
     with pq.ParquetWriter(sink, schema, store_schema=False):
         pass
-    footer = pq.read_metadata(pa.BufferReader(sink.getvalue()))
+    return sink.getvalue()
+
+
+@lru_cache(16)
+def _leaves(schema: pa.Schema) -> list[str]:
+    """The paths of the leaf columns, as Parquet's writer spells them."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    footer = pq.read_metadata(pa.BufferReader(_empty_file(schema)))
     return [footer.schema.column(i).path for i in range(footer.num_columns)]
+
+
+@lru_cache(16)
+def _frame(schema: pa.Schema) -> dict[int, Any] | None:
+    try:
+        return ParquetFooter.of_file(_empty_file(schema)).frame
+    except ValueError:  # a release of Arrow that writes what is not known here
+        return None

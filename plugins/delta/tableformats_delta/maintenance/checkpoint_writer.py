@@ -8,9 +8,10 @@ Source: Delta PROTOCOL.md, "Checkpoints", "Checkpoint Specs", "Checkpoint Naming
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tableformats.plugin import CheckpointResult, PutOutcome, TableFormatsError, UnsupportedFeatureError, dataclass
@@ -24,6 +25,7 @@ from ..schema.features import READER_FEATURES, WRITER_FEATURES
 from ..schema.intervals import interval_of
 from .action_file import ActionFile, action_rows
 from .checksum_writer import Totals, write_checksum
+from .copied_groups import copied_groups
 from .file_columns import AddColumns, RemoveColumns
 from .hint import write_hint
 from .replay import OtherActions, Replay
@@ -32,7 +34,7 @@ from .stored_statistics import StoredStatistics
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from tableformats.plugin import Storage
+    from tableformats.plugin import Field, Storage
 
     from ..snapshot.delta_snapshot import DeltaSnapshot
 
@@ -117,9 +119,10 @@ class _Writing:
         self._snapshot = snapshot
         self._now_ms = time.time_ns() // 1_000_000
         properties, metadata = snapshot.properties, snapshot.table_metadata
-        old = snapshot.checkpoint_files()
+        self._older = old = snapshot.checkpoint_files()
         partition = {p.id: f for p, f in zip(metadata.spec.fields, metadata.partition_columns, strict=True)}
         statistics = StoredStatistics.of(snapshot.schema, {f.id for f in partition.values()}, properties)
+        self._layout = _layout_of(partition.values(), statistics, snapshot.partition_time_zone)
         known = AddColumns(partition, statistics)
         self._adds = AddColumns(
             partition, statistics, snapshot.partition_time_zone, _unknown(old, known.name, known.type)
@@ -142,17 +145,27 @@ class _Writing:
         version = self._snapshot.version
         if not self._is_v2:
             file = self._file(self._head())
-            for name, actions in self._files():
-                file.write(name, actions)
-            return self._written(f"{version:020d}.checkpoint.parquet", file, file.finish(), None)
+            return self._written(f"{version:020d}.checkpoint.parquet", file, self._filled(file), None)
         try:
             sidecars = list(self._sidecars())
             file = self._file(self._head(sidecars))
-            data = file.finish()
+            data = memoryview(file.finish())
         except BaseException:
             self._discard_sidecars()
             raise
         return self._written(f"{version:020d}.checkpoint.{uuid.uuid4()}.parquet", file, data, sidecars)
+
+    def _filled(self, file: ActionFile) -> memoryview:
+        """The bytes of a checkpoint of one file: ``file`` with all file actions."""
+        for name, actions in self._counted(self._replay.of_commits()):
+            file.write(name, actions)
+        copied = copied_groups(self._older, self._replay, self._layout, file.frame)
+        for name, actions in self._counted(self._replay.of_checkpoint(copied.numbers if copied else ())):
+            file.write(name, actions)
+        if copied:
+            self._n_adds += copied.files
+            self._size += copied.size_bytes
+        return file.finish_upon(copied, self._layout)
 
     def _discard_sidecars(self) -> None:
         """Delete the sidecars, which no manifest names: nothing has begun to write it."""
@@ -162,21 +175,21 @@ class _Writing:
                 self._storage.delete(path)
 
     def _written(
-        self, name: str, file: ActionFile, data: pa.Buffer, sidecars: list[_Sidecar] | None
+        self, name: str, file: ActionFile, data: memoryview, sidecars: list[_Sidecar] | None
     ) -> CheckpointResult:
         path = self._storage.join(LOG_DIRECTORY, name)
         # Never written over: a reader may have read the footer of what another writer of this version has put there.
-        if self._storage.put_if_absent(path, memoryview(data)) is not PutOutcome.WON:
+        if self._storage.put_if_absent(path, data) is not PutOutcome.WON:
             return CheckpointResult(
-                self._snapshot.version, path, self._storage.size_of(path) or data.size, is_new=False
+                self._snapshot.version, path, self._storage.size_of(path) or len(data), is_new=False
             )
-        size = data.size + sum(sidecar.size for sidecar in sidecars or ())
+        size = len(data) + sum(sidecar.size for sidecar in sidecars or ())
         actions = file.rows + sum(sidecar.rows for sidecar in sidecars or ())
         version = self._snapshot.version
         content: dict[str, Any] = {"version": version, "size": actions, "sizeInBytes": size}
         content["numOfAddFiles"] = self._n_adds
         if sidecars is not None:
-            manifest = {"path": name, "sizeInBytes": data.size, "modificationTime": self._now_ms}
+            manifest = {"path": name, "sizeInBytes": len(data), "modificationTime": self._now_ms}
             content["v2Checkpoint"] = {**manifest, "sidecarFiles": [sidecar.action for sidecar in sidecars]}
         write_hint(self._storage, content)
         self._checksum()
@@ -218,7 +231,7 @@ class _Writing:
 
     def _sidecars(self) -> Iterator[_Sidecar]:
         file: ActionFile | None = None
-        for name, actions in self._files():
+        for name, actions in self._counted(self._replay.files()):
             if file is None:
                 file = ActionFile({"add": self._adds.type, "remove": self._removes.type})
             file.write(name, actions)
@@ -234,8 +247,8 @@ class _Writing:
         self._storage.put(self._sidecar_paths[-1], memoryview(data))
         return _Sidecar(name, data.size, file.rows, self._now_ms)
 
-    def _files(self) -> Iterator[tuple[str, pa.StructArray]]:
-        for name, actions in self._replay.files():
+    def _counted(self, files: Iterator[tuple[str, pa.StructArray]]) -> Iterator[tuple[str, pa.StructArray]]:
+        for name, actions in files:
             if name == "add":
                 self._n_adds += len(actions)
                 self._size += pc.sum(member_of(actions, "size")).as_py()
@@ -246,6 +259,13 @@ def _is_kept(transaction: dict[str, Any], oldest_ms: int | None) -> bool:
     """Whether a transaction is newer than the table keeps them; one without a time is kept."""
     time_ms = transaction.get("lastUpdated")
     return oldest_ms is None or not isinstance(time_ms, int) or time_ms > oldest_ms
+
+
+def _layout_of(partition: Iterable[Field], statistics: StoredStatistics, zone: str | None) -> str:
+    """Identifies what the values of an add depend on beside its action, in few characters."""
+    columns = [(field.stored_name, str(field.type)) for field in partition]
+    leaves = None if statistics.columns is None else [(one.path, str(one.leaf)) for one in statistics.columns]
+    return hashlib.sha256(repr((columns, statistics.as_json, leaves, zone)).encode()).hexdigest()
 
 
 def _unknown(files: Sequence[CheckpointFile], name: str, known: pa.StructType) -> list[pa.Field]:

@@ -188,6 +188,8 @@ class AddColumns(FileColumns):
         import pyarrow as pa
 
         found.setdefault("partitionValues", pa.nulls(n, text_map()))
+        if "modificationTime" not in found:
+            raise damaged_column(path, "add.modificationTime")
         found["modificationTime"] = pc.fill_null(found["modificationTime"], scalar(0, pa.int64()))
         if self._parsed_type is not None:
             parsed, bad = partition_struct(found["partitionValues"], self.partition_fields, self.report, self.zone)

@@ -5,7 +5,7 @@ Source: Delta PROTOCOL.md, "Action Reconciliation".
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -99,13 +99,43 @@ class Replay:
         -----
         Memory: a batch, and the keys of the actions of all commits behind the checkpoint.
         """
+        yield from self.of_commits()
+        yield from self.of_checkpoint()
+
+    def of_commits(self) -> Iterator[tuple[str, pa.StructArray]]:
+        """Those of :meth:`files` that stand in commits. They come first: what follows depends on their keys."""
         for commits in self._commits():
             yield from self._of_commits(commits)
+
+    def of_checkpoint(self, without: Collection[int] = ()) -> Iterator[tuple[str, pa.StructArray]]:
+        """The others of :meth:`files`; of a checkpoint of one file not those of the row groups ``without``."""
         for file in self._snapshot.checkpoint_files():
             if file.is_json:
                 yield from self._of_manifest(file)
             else:
-                yield from self._of_parquet(file)
+                yield from self._of_parquet(file, without)
+
+    def bytes_if_live(self, file: CheckpointFile, number: int, n_rows: int) -> int | None:
+        """The bytes of the data files in a row group of ``n_rows`` adds; None where a commit names one of them.
+
+        Raises
+        ------
+        CorruptMetadataError
+            The row group is damaged.
+        """
+        found = rows = 0
+        members = {member.name for member in file.schema().field(self._adds.name).type}
+        wanted = [f"{self._adds.name}.{name}" for name in ("path", "size", "deletionVector") if name in members]
+        for batch in file.batches(wanted, _BATCH_ROWS, [number]):
+            stored = batch.column(self._adds.name)
+            names, sizes = (member_of(stored, name) for name in ("path", "size"))
+            if names is None or sizes is None or names.null_count or sizes.null_count:
+                return None
+            if len(self._seen) and not self._are_first(stored, file.path).all():
+                return None
+            found += pc.sum(sizes).as_py()
+            rows += len(stored)
+        return found if rows == n_rows else None
 
     def _commits(self) -> Iterator[list[Commit]]:
         """Runs of commits, newest first, the next one being read while the last one is worked on."""
@@ -151,14 +181,15 @@ class Replay:
                 for start in range(0, some.num_rows, _BATCH_ROWS):
                     yield columns.name, columns.of_rows(some.slice(start, _BATCH_ROWS), path)
 
-    def _of_parquet(self, file: CheckpointFile) -> Iterator[tuple[str, pa.StructArray]]:
+    def _of_parquet(self, file: CheckpointFile, without: Collection[int]) -> Iterator[tuple[str, pa.StructArray]]:
         schema = file.schema()
+        groups = [number for number, _ in file.groups() if number not in without] if without else None
         present = [c for c in (self._adds, self._removes) if c.name in schema.names]
         columns: list[FileColumns] = list(present)
         wanted = [name for c in columns for name in c.needed(schema.field(c.name).type)]
         if not wanted:
             return
-        for batch in _ahead(file.batches(wanted, _BATCH_ROWS), 2, file.size):
+        for batch in _ahead(file.batches(wanted, _BATCH_ROWS, groups), 2, file.size):
             for column in columns:
                 made = self._of_struct(column, batch.column(column.name), file.path)
                 if made is not None:
@@ -178,13 +209,19 @@ class Replay:
             known = {m.name: stored.field(m.name) for m in stored.type if m.name in ("path", "deletionVector")}
             few = pa.StructArray.from_arrays(list(known.values()), list(known))
             few = few if stays.all() else pc.filter(few, to_arrow(stays))
-            keys = {"path": member_of(few, "path"), "deletion_vector": vector_lists(few, "deletionVector", path)}
             stays = stays.copy()
-            stays[stays] = self._first(file_keys(pa.RecordBatch.from_pydict(keys), self._storage.root, path), False)
+            stays[stays] = self._are_first(few, path)
         dropped = np.flatnonzero(~stays)
         if len(dropped) == len(stored):
             return None
         return columns.of_struct(without_rows(stored, dropped) if len(dropped) else stored, path)
+
+    def _are_first(self, stored: pa.StructArray, path: str) -> np.ndarray:
+        """Which actions of a checkpoint no commit has an action of, bool[n]. All of them have a path."""
+        import pyarrow as pa
+
+        keys = {"path": member_of(stored, "path"), "deletion_vector": vector_lists(stored, "deletionVector", path)}
+        return self._first(file_keys(pa.RecordBatch.from_pydict(keys), self._storage.root, path), False)
 
     def _first(self, keys: pa.BinaryArray, inserts: bool) -> np.ndarray:
         """Which keys were not seen before, bool[n]."""
