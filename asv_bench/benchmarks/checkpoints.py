@@ -6,8 +6,10 @@ ours when it writes.
 
 from __future__ import annotations
 
+import json
 import math
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -17,10 +19,16 @@ import tableformats as tf
 
 from . import QUICK, sizes
 from .generate import DeltaTable, build
+from .generate.delta import append_commit
+
+COMMITS = 20
 
 
 class DeltaCheckpoint:
-    """Of a classic checkpoint, with 20 commits behind it, with statistics as text."""
+    """Of a classic checkpoint, with 20 commits behind it, with statistics as text.
+
+    Another writer wrote the older checkpoint, so all of it is decoded and written anew.
+    """
 
     params = sizes(1_000, 100_000)
     param_names = ["files"]
@@ -90,3 +98,36 @@ class DeltaCheckpoint:
         return theirs / ours
 
     track_cpu_ratio_vs_deltalake.unit = "times as fast"  # type: ignore[attr-defined]
+
+
+class UponOwnCheckpoint(DeltaCheckpoint):
+    """The same upon a checkpoint of ours, whose row groups are copied where the commits name no file of theirs.
+
+    Each of the 20 commits adds 100 files, and removes half of those that the one before has added.
+    """
+
+    def setup(self, files: int) -> None:
+        super().setup(files)
+        # In a process of its own: this one's peak of memory is measured.
+        command = [sys.executable, "-m", "tableformats", "checkpoint", str(self.folder)]
+        subprocess.run(command, check=True, capture_output=True)
+        log = self.folder / "_delta_log"
+        newest = max(int(path.stem) for path in log.glob("*.json") if path.stem.isdigit())
+        for version in range(newest + 1, newest + 1 + COMMITS):
+            append_commit(log, version)
+            _remove_half(log, version)
+        self.known = {path.name for path in log.iterdir()}
+        self.hinted = self.hint.read_bytes()
+
+
+def _remove_half(log: Path, version: int) -> None:
+    """Let a commit remove half of the files that the one before has added."""
+    before = map(json.loads, (log / f"{version - 1:020d}.json").read_text().splitlines())
+    added = [action["add"] for action in before if "add" in action]
+    with (log / f"{version:020d}.json").open("a") as file:
+        for action in added[::2]:
+            kept = {
+                name: action[name] for name in ("path", "partitionValues", "size", "deletionVector") if name in action
+            }
+            more = {"deletionTimestamp": int(1000 * time.time()), "dataChange": True, "extendedFileMetadata": True}
+            file.write(json.dumps({"remove": {**kept, **more}}) + "\n")

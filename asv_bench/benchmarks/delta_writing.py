@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 import tableformats as tf
 
 from . import table_text
-from .checkpoints import DeltaCheckpoint
+from .checkpoints import DeltaCheckpoint, UponOwnCheckpoint
 from .generate import DeltaTable, build
 from .planners import version
 from .report import machine
@@ -140,21 +140,28 @@ def many_rows(rows: int) -> Rows:
 
 def checkpoint(files: int) -> Rows:
     os.environ["TF_BENCH_DIRECTORY"] = tempfile.gettempdir()
-    bench = DeltaCheckpoint()
-    bench.setup(files)
-    cpu = min(bench.write() for _ in range(3))
-    size = bench.forget()
-    deltalake = _by_deltalake(bench)
-    bench.teardown(files)
     [old] = (build(DeltaTable(files)).folder / "_delta_log").glob("*.checkpoint.parquet")
     floor = min(_read_and_written(old) for _ in range(3))
-    yield [
-        f"a checkpoint of {files:,} files upon an older one",
-        f"{cpu:.1f} s CPU, {size / 1e6:.0f} MB, {_peak_mb(files):,.0f} MB of memory",
-        f"{deltalake}; pyarrow, which reads and writes the same columns: {floor:.1f} s CPU",
-        "2 s CPU, 150 MB, 1 GB",
-        "",
-    ]
+    for kind, what in (
+        (
+            UponOwnCheckpoint,
+            "a checkpoint of {:,} files upon one of ours, by 20 commits that add files and remove late ones",
+        ),
+        (DeltaCheckpoint, "the same upon one of another writer, by 20 commits that remove files here and there"),
+    ):
+        bench = kind()
+        bench.setup(files)
+        cpu = min(bench.write() for _ in range(3))
+        size = bench.forget()
+        deltalake = _by_deltalake(bench)
+        bench.teardown(files)
+        yield [
+            what.format(files),
+            f"{cpu:.1f} s CPU, {size / 1e6:.0f} MB, {_peak_mb(kind, files):,.0f} MB of memory",
+            f"{deltalake}; pyarrow, which reads and writes the same columns: {floor:.1f} s CPU",
+            "2 s CPU, 150 MB, 1 GB",
+            "",
+        ]
 
 
 def _by_deltalake(bench: DeltaCheckpoint) -> str:
@@ -183,11 +190,11 @@ def _read_and_written(path: Path) -> float:
     return spent(copy)[1]
 
 
-def _peak_mb(files: int) -> float:
+def _peak_mb(kind: type[DeltaCheckpoint], files: int) -> float:
     """The most memory of a process that writes the checkpoint."""
     code = (
-        "from benchmarks.checkpoints import DeltaCheckpoint; from benchmarks.memory import peak_mib; "
-        f"b = DeltaCheckpoint(); b.setup({files}); b.write(); b.teardown({files}); print(peak_mib() * 1.048576)"
+        f"from benchmarks.checkpoints import {kind.__name__} as kind; from benchmarks.memory import peak_mib; "
+        f"b = kind(); b.setup({files}); b.write(); b.teardown({files}); print(peak_mib() * 1.048576)"
     )
     return float(_told(code))
 

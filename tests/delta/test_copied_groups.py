@@ -53,8 +53,8 @@ def path_of(root: Path, version: int) -> Path:
     return root / "_delta_log" / f"{version:020d}.checkpoint.parquet"
 
 
-def checkpoint(root: Path) -> Path:
-    made = tf.open_table(root, format="delta").checkpoint()
+def checkpoint(root: Path, **options: Any) -> Path:
+    made = tf.open_table(root, format="delta", **options).checkpoint()
     assert made.is_new
     found = Path(made.path)
     assert made.actions == pq.read_metadata(found).num_rows and made.size_bytes == found.stat().st_size
@@ -261,6 +261,23 @@ def test_another_layout(configuration: dict[str, str], tmp_path: Path, copied: l
     path = checkpoint(log.root)
     assert copied == [0, 0 if "more" not in configuration else 3]
     assert actions_of(path) == in_full(log.root, tmp_path / "full")
+
+
+@pytest.mark.parametrize("zone", ["Europe/Berlin", "America/New_York"])
+def test_another_time_zone(zone: str, tmp_path: Path, copied: list[int]) -> None:
+    """Partition values without a zone are read in that of the table's options."""
+    log = DeltaLog(tmp_path / "t").start(
+        field("id", "long"),
+        field("t", "timestamp"),
+        partition=("t",),
+        configuration={"delta.checkpoint.writeStatsAsStruct": "true"},
+    )
+    log.commit(1, *files(0, 21, partitionValues={"t": "2024-01-01 00:00:00"}))
+    checkpoint(log.root, format_options={"partition_time_zone": "Europe/Berlin"})
+    log.commit(2, add("more", partitionValues={"t": "2024-01-01 00:00:00"}))
+    rows = pq.read_table(checkpoint(log.root, format_options={"partition_time_zone": zone}))["add"].to_pylist()
+    hours = {row["partitionValues_parsed"]["t"].hour for row in rows if row}
+    assert hours == {23 if zone == "Europe/Berlin" else 5} and copied == [0, 3 if zone == "Europe/Berlin" else 0]
 
 
 def test_most_row_groups_have_changed(tmp_path: Path, copied: list[int]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.mutants.mutant import Mutant
 
 _CHECKPOINTS = ("test_checkpoint_writing.py",)
+_COPIED = ("delta/test_copied_groups.py",)
 _COLUMNS = ("delta/test_verify_columns.py",)
 _UPKEEP = ("delta/test_upkeep.py",)
 
@@ -16,6 +17,46 @@ MUTANTS = (
         "if False:",
         "a checkpoint has files that newer commits removed",
         _CHECKPOINTS,
+    ),
+    Mutant(
+        "copied-row-groups-keep-removed-files",
+        "delta:Replay.bytes_if_live",
+        "if len(self._seen) and",
+        "if False and",
+        "a row group is copied into a checkpoint with files that newer commits removed",
+        _COPIED,
+    ),
+    Mutant(
+        "copied-row-groups-are-damaged",
+        "delta:_OlderFile.copied",
+        "if checksum != self.checksums[number]:",
+        "if False:",
+        "damaged bytes of an older checkpoint are copied into the next one",
+        _COPIED,
+    ),
+    Mutant(
+        "copied-row-groups-of-another-writer",
+        "delta:_OlderFile.of",
+        ' or footer.checksum() != note["footer"]',
+        "",
+        "a checkpoint of ours that another writer wrote again is taken for a damaged one",
+        _COPIED,
+    ),
+    Mutant(
+        "copied-row-groups-of-another-time-zone",
+        "delta:_OlderFile.of",
+        "found != wanted or ",
+        "",
+        "partition values that were read in another time zone stay in the next checkpoint",
+        _COPIED,
+    ),
+    Mutant(
+        "row-groups-move-without-their-offsets",
+        "core:StoredGroup.fields_at",
+        "by = start - self.start",
+        "by = 0",
+        "a copied row group is read from where it stood in the older file",
+        (*_COPIED, "io/test_parquet_groups.py"),
     ),
     Mutant(
         "checkpoint-drops-tombstones",

@@ -183,7 +183,9 @@ class Replay:
 
     def _of_parquet(self, file: CheckpointFile, without: Collection[int]) -> Iterator[tuple[str, pa.StructArray]]:
         schema = file.schema()
-        groups = [number for number, _ in file.groups() if number not in without] if without else None
+        groups = None
+        if without:
+            groups = [number for number, _ in file.groups() if number is not None and number not in without]
         present = [c for c in (self._adds, self._removes) if c.name in schema.names]
         columns: list[FileColumns] = list(present)
         wanted = [name for c in columns for name in c.needed(schema.field(c.name).type)]
