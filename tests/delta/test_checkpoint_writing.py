@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from tableformats_delta.checkpoints.checkpoint_files import CheckpointFile
 from tableformats_delta.log.last_checkpoint import json_checksum
-from tableformats_delta.maintenance import action_file, checkpoint_writer
+from tableformats_delta.maintenance import action_file, checkpoint_writer, replay
 from tableformats_delta.statistics.stats_json import Leaf
 from tableformats_delta.statistics.stats_struct import stats_texts, structs_of_texts
 
@@ -545,6 +545,7 @@ def test_a_partition_value_that_is_none(tmp_path: Path) -> None:
 
 def test_row_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(action_file, "ROW_GROUP_ROWS", 2)
+    monkeypatch.setattr(replay, "_BATCH_ROWS", 2)
     log = DeltaLog(tmp_path / "t").start(field("id", "long"))
     for version in range(1, 6):
         log.commit(version, add(f"f{version}", stats=stats(version)))

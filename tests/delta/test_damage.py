@@ -7,10 +7,13 @@ import random
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from tableformats_delta.log.listing import list_log
 from tableformats_delta.snapshot.table_state import load_state
 
+import tableformats as tf
 from tableformats.errors import CorruptMetadataError, TableFormatsError
 from tableformats.io.storage import Storage
 from tableformats.plugin import Bounds
@@ -182,3 +185,17 @@ def test_files_that_go_after_the_listing(log: DeltaLog) -> None:
     (log.directory / COMMIT).unlink()
     with pytest.raises(CorruptMetadataError, match="missing"):
         load_state(Storage(log.root), listing.segment(2))
+
+
+def test_a_checkpoint_without_modification_times(tmp_path: Path) -> None:
+    """The protocol asks for the column, so the file is damaged, or no checkpoint."""
+    log = DeltaLog(tmp_path / "t").start(field("id", "long")).commit(1, add("a"))
+    path = Path(tf.open_table(log.root, format="delta").checkpoint().path)
+    read = pq.read_table(path)
+    place, kind = read.schema.get_field_index("add"), read.schema.field("add").type
+    kept = pa.struct([member for member in kind if member.name != "modificationTime"])
+    pq.write_table(read.set_column(place, "add", pa.array(read["add"].to_pylist(), kept)), path)
+    log.commit(2, add("b"))
+    with pytest.raises(CorruptMetadataError, match="lacks a column") as caught:
+        tf.open_table(log.root, format="delta").checkpoint()
+    assert (caught.value.path, caught.value.field) == (str(path), "add.modificationTime")

@@ -59,6 +59,14 @@ MUTANTS = (
         (*_COPIED, "io/test_parquet_groups.py"),
     ),
     Mutant(
+        "checkpoint-invents-modification-times",
+        "delta:AddColumns._made",
+        'raise damaged_column(path, "add.modificationTime")',
+        'found["modificationTime"] = pa.nulls(n, pa.int64())',
+        "files of a damaged checkpoint are of 1970 in the next one",
+        ("delta/test_damage.py",),
+    ),
+    Mutant(
         "checkpoint-drops-tombstones",
         "delta:Replay._is_kept",
         "> self._expired_ms",
