@@ -185,7 +185,12 @@ DELTA = {
 }
 """The JARs, by the version of Spark."""
 NOT_WRITTEN = "DELTA_UNSUPPORTED_FEATURES_FOR_WRITE"
-TESTED = ("tests/write", "tests/delta/test_checkpoint_writing.py", "tests/delta/test_evolution.py")
+TESTED = (
+    "tests/write",
+    "tests/delta/test_checkpoint_writing.py",
+    "tests/delta/test_copied_groups.py",
+    "tests/delta/test_evolution.py",
+)
 
 
 def delta_session() -> Any:
