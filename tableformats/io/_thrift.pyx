@@ -1,4 +1,4 @@
-"""Reads structs in Thrift's compact protocol from untrusted bytes; see ``parquet_footers``.
+"""Reads structs in Thrift's compact protocol from untrusted bytes; see ``parquet.footers``.
 
 Source: Thrift specification, "Thrift Compact protocol encoding".
 """

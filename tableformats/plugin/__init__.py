@@ -56,8 +56,8 @@ from ..errors import (
 from ..io.buffers import ReusableBuffer
 from ..io.compression import AVRO_CODECS, INFLATE_ERRORS, compress_avro, inflate_avro, libdeflate
 from ..io.orc_tail import OrcTail
-from ..io.parquet_chunks import check_footer, check_pages
-from ..io.parquet_footers import has_sound_chunks
+from ..io.parquet.chunks import check_footer, check_pages
+from ..io.parquet.footers import has_sound_chunks
 from ..io.path_policy import SharedPrefix
 from ..io.paths import common_move, normalize, normalize_all, scheme_of, strip_trailing
 from ..io.storage import WHOLE_BYTES, FileInfo, PutOutcome, Storage, missing_file
@@ -100,7 +100,7 @@ from .statistics import Bounds, Statistics, StatisticsSlice
 if TYPE_CHECKING:
     from ..io.catalog_commits import CatalogCommit, CatalogCommits, CatalogWriter, StagedTable, TableUpdates
     from ..io.exclusive_put import check_exclusive_puts, put_exclusively
-    from ..io.parquet_groups import GroupFile, ParquetFooter, StoredGroup
+    from ..io.parquet.groups import GroupFile, ParquetFooter, StoredGroup
     from ..runtime.turns import local_turn
     from .upkeep import CheckpointResult, KeptFiles
     from .verification import Violation, file_sizes
@@ -314,10 +314,10 @@ _LOADED_WHEN_USED = {
     "ConflictCheck": ".writing.table_change",
     "CreateRequest": ".writing.table_change",
     "FormatTransaction": ".writing.transaction",
-    "GroupFile": "..io.parquet_groups",
+    "GroupFile": "..io.parquet.groups",
     "IdentityColumn": ".writing.row_rules",
     "MetadataChange": ".writing.table_change",
-    "ParquetFooter": "..io.parquet_groups",
+    "ParquetFooter": "..io.parquet.groups",
     "ParquetOptions": ".writing.parquet_options",
     "PreparedCommit": ".writing.transaction",
     "ReferenceChange": ".writing.table_change",
@@ -325,7 +325,7 @@ _LOADED_WHEN_USED = {
     "RowRules": ".writing.row_rules",
     "SortColumn": ".writing.write_target",
     "StagedTable": "..io.catalog_commits",
-    "StoredGroup": "..io.parquet_groups",
+    "StoredGroup": "..io.parquet.groups",
     "TableChange": ".writing.table_change",
     "TableUpdates": "..io.catalog_commits",
     "KeptFiles": ".upkeep",

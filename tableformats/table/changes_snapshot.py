@@ -195,7 +195,7 @@ class ChangesSnapshot(FormatSnapshot):
     def _physical_rows(self, path: str) -> int:
         import pyarrow as pa
 
-        from ..io.parquet_chunks import count_rows
+        from ..io.parquet.chunks import count_rows
 
         absolute = self.resolve_paths(pa.array([path]))[0].as_py()
         try:

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from tableformats.engines.arrow.files.parquet import ParquetFile
 from tableformats.expressions.binding import bind
-from tableformats.io.parquet_chunks import RowGroups
+from tableformats.io.parquet.chunks import RowGroups
 from tableformats.schema import DecimalType, Field, ListType, Schema, StructType, primitive
 from tests.support import rowmodel
 from tests.support.arrow_fakes import FakeFile, snapshot_of, write

@@ -15,7 +15,7 @@ from tableformats_delta.maintenance import action_file, checkpoint_writer, repla
 from tableformats_delta.maintenance.copied_groups import CopiedGroups
 
 import tableformats as tf
-from tableformats.io.parquet_groups import ParquetFooter
+from tableformats.io.parquet.groups import ParquetFooter
 
 from ..support.delta_log import DeltaLog, add, field, metadata, remove, stats, vector
 from ..support.s3_stub import S3Stub

@@ -24,7 +24,7 @@ from tableformats_iceberg.metadata.table_metadata import parse_metadata
 
 from tableformats.errors import CorruptMetadataError, TableFormatsError
 from tableformats.io.compression import INFLATE_ERRORS, compress_avro, inflate_avro
-from tableformats.io.parquet_footers import has_sound_chunks
+from tableformats.io.parquet.footers import has_sound_chunks
 from tableformats.limits import DEFAULT_LIMITS
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"

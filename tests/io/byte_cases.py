@@ -19,7 +19,7 @@ from tableformats_iceberg.manifests.manifest_list import parse_manifest_list
 from tableformats.engines.arrow.values.variant_shredding import MalformedVariantError, unshredded
 from tableformats.errors import TableFormatsError
 from tableformats.io.orc_tail import OrcTail
-from tableformats.io.parquet_footers import arrow_schemas_of, chunks_of, has_sound_chunks
+from tableformats.io.parquet.footers import arrow_schemas_of, chunks_of, has_sound_chunks
 from tests.support import leaves
 
 PINNED = Path(__file__).with_name("byte_outcomes.json")

@@ -15,8 +15,8 @@ import pytest
 
 from tableformats.errors import CorruptMetadataError, LimitExceededError
 from tableformats.io._thrift import codecs_of, path_cost, read_struct
-from tableformats.io.parquet_chunks import check_footer, check_pages
-from tableformats.io.parquet_footers import _Struct, arrow_schemas_of, has_sound_chunks
+from tableformats.io.parquet.chunks import check_footer, check_pages
+from tableformats.io.parquet.footers import _Struct, arrow_schemas_of, has_sound_chunks
 from tableformats.limits import Limits
 
 GOLDEN = Path(__file__).parents[1] / "golden"

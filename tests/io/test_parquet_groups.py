@@ -12,8 +12,8 @@ import pytest
 
 from tableformats.io._thrift import read_struct
 from tableformats.io._thrift_write import write_struct
-from tableformats.io.parquet_footers import has_sound_chunks
-from tableformats.io.parquet_groups import GroupFile, ParquetFooter
+from tableformats.io.parquet.footers import has_sound_chunks
+from tableformats.io.parquet.groups import GroupFile, ParquetFooter
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 TABLE = pa.table(

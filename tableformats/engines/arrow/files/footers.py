@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from ....dataclass import dataclass
 from ....errors import CorruptMetadataError
-from ....io.parquet_chunks import RowGroups, check_footer
+from ....io.parquet.chunks import RowGroups, check_footer
 from ....io.stores.base import Tail
 from ....io.stores.remote_source import RemoteSource
 from ....limits import FOOTER_ITEMS, Limits

@@ -1,6 +1,6 @@
 """Sizes and places of the column chunks of a Parquet file, from its footer, and what its pages say that they become.
 
-pyarrow ends the process where a column chunk contradicts the schema (:mod:`tableformats.io.parquet_footers`), as soon
+pyarrow ends the process where a column chunk contradicts the schema (:mod:`tableformats.io.parquet.footers`), as soon
 as its metadata are asked for. So pyarrow is asked where the footer is sound. The sizes of others are read here, and
 whether their pages can be read is Arrow's to say, which raises an error then.
 """
@@ -12,12 +12,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from ..columnar.arrow_schemas import schema_cost
-from ..dataclass import dataclass
-from ..errors import CorruptMetadataError
-from ..limits import FOOTER_ITEMS, Limits
-from ._thrift import codecs_of, path_cost, read_struct_at
-from .parquet_footers import arrow_schemas_of, chunks_of, has_sound_chunks
+from ...columnar.arrow_schemas import schema_cost
+from ...dataclass import dataclass
+from ...errors import CorruptMetadataError
+from ...limits import FOOTER_ITEMS, Limits
+from .._thrift import codecs_of, path_cost, read_struct_at
+from .footers import arrow_schemas_of, chunks_of, has_sound_chunks
 
 __all__ = ["Chunk", "RowGroups", "check_footer", "check_pages", "count_rows"]
 

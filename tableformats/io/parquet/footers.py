@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ._thrift import check_chunks, read_struct
+from .._thrift import check_chunks, read_struct
 
 __all__ = ["arrow_schemas_of", "chunks_of", "has_sound_chunks"]
 

@@ -11,9 +11,9 @@ import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..dataclass import dataclass
-from ._thrift import read_struct
-from ._thrift_write import write_struct
+from ...dataclass import dataclass
+from .._thrift import read_struct
+from .._thrift_write import write_struct
 
 __all__ = ["GroupFile", "ParquetFooter", "StoredGroup"]
 

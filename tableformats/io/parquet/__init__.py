@@ -1,0 +1,1 @@
+"""Parquet files as bytes: their footers, before Arrow sees them, and their column chunks and row groups."""
