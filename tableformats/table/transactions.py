@@ -317,8 +317,10 @@ class Transaction:
                 written = NewFiles.of_batches(kept, self._storage, target.rewriting)
                 written.files = files_of_target(written.files, target)
                 self._keep(written)
+                change = replace(change, copied_rows=sum(written.files["record_count"].to_pylist()))
             if removal.deleted_rows is not None:
                 metrics["deleted_rows"] = removal.deleted_rows
+                change = replace(change, deleted_rows=removal.deleted_rows)
             change = self._with_changed_rows(change, removal, new)
         added = pa.concat_tables(self._added) if self._added else None
         return replace(change, added=added), metrics

@@ -167,7 +167,7 @@ def test_completion_of_shells() -> None:
 def test_history_says_how_many_rows_and_by_whom(shell: Shell, tmp_path: Path) -> None:
     log = DeltaLog(tmp_path / "t").start(field("id", "integer"))
     infos = [
-        ("WRITE", {"numOutputRows": "5"}),
+        ("WRITE", {"numOutputRows": "9", "numCopiedRows": "4"}),
         ("DELETE", {"numDeletedRows": "2", "numOutputRows": "9"}),
         ("MERGE", {"numTargetRowsInserted": "3", "numTargetRowsUpdated": "4", "numTargetRowsDeleted": "0"}),
         ("WRITE", {"numOutputRows": "many"}),
@@ -187,6 +187,15 @@ def test_history_says_how_many_rows_and_by_whom(shell: Shell, tmp_path: Path) ->
     assert [tuple(v[name] for name in names) for v in found] == [none, none, *expected[3:], none][:6]
     text = shell.ok("history", log.root)
     assert all(words in text for words in ("+3 ~4", "-2", "u2\\x1b"))
+
+
+def test_history_of_deletes_that_copy_rows(shell: Shell, tmp_path: Path) -> None:
+    rows = pa.table({"id": range(10), "day": [1] * 5 + [2] * 5})
+    table = tf.write_table(rows, tmp_path / "t", format="delta") and tf.open_table(tmp_path / "t")
+    table.delete("id < 2")
+    table.overwrite(rows.slice(9), where="day = 2")
+    found = shell.json("history", tmp_path / "t")["versions"]
+    assert [(v["added_rows"], v["deleted_rows"]) for v in found] == [(1, 5), (None, 2), (10, None)]
 
 
 def test_moments_are_those_of_arrow() -> None:

@@ -130,6 +130,8 @@ class TableChange:
         (``path`` as stored) and their ``partition``. With ``removed_counts``, the rows of each.
     removed_counts : int64[n], optional
         The physical rows of the removed files; null where unknown.
+    deleted_rows, copied_rows : int, optional
+        How many rows of the removed files go, and how many of them are among ``added`` again, for the history.
     read : Expression, optional
         What was read of the table: a condition, bound to the schema of the version it was read at. The outcome depends
         on all rows for which it is TRUE. None: nothing was read (a blind append). TRUE: all rows.
@@ -154,6 +156,8 @@ class TableChange:
     added: pa.Table | None = None
     removed: pa.Table | None = None
     removed_counts: pa.Int64Array | None = None
+    deleted_rows: int | None = None
+    copied_rows: int | None = None
     read: Expression | None = None
     read_files: pa.Table | None = None
     metadata: MetadataChange | None = None

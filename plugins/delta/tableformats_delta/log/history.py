@@ -47,7 +47,7 @@ _METRICS = {
     "updated_rows": ("numTargetRowsUpdated", "num_target_rows_updated", "numUpdatedRows", "num_updated_rows"),
 }
 _REWRITES = ("DELETE", "UPDATE", "MERGE", "OPTIMIZE")
-"""Operations whose ``numOutputRows`` counts rows that were copied."""
+"""Operations whose ``numOutputRows`` counts rows that were copied alone. Of others ``numCopiedRows`` says how many were."""
 
 
 class CommitTimes:
@@ -219,9 +219,10 @@ def _count(info: Mapping[str, Any], name: str) -> int | None:
     for key in _METRICS[name]:
         if key == "numOutputRows" and str(info.get("operation")).upper() in _REWRITES:
             continue
-        number = whole_number(str(metrics.get(key)))
-        if number is not None:
-            return number
+        count = whole_number(str(metrics.get(key)))
+        if count is not None:
+            copied = whole_number(str(metrics.get("numCopiedRows"))) if key == "numOutputRows" else None
+            return max(0, count - (copied or 0))
     return None
 
 

@@ -199,4 +199,6 @@ def _metrics(change: TableChange, context: CommitContext) -> dict[str, int]:
         found["numAddedFiles" if change.operation == "delete" else "numFiles"] = added.num_rows
         found["numOutputRows"] = sum(added.column("record_count").to_pylist())
         found["numOutputBytes"] = sum(added.column("size_bytes").to_pylist())
+    rows = {"numDeletedRows": change.deleted_rows, "numCopiedRows": change.copied_rows}
+    found.update({name: count for name, count in rows.items() if count is not None})
     return found
