@@ -93,12 +93,10 @@ def _requests(report: ScanReport, is_local: bool) -> list[_Row]:
 
 def _files(report: ScanReport) -> list[_Row]:
     total = report.files_total
-    group = "row groups" if report.row_groups_total else "manifests"
-    dropped = [
-        (f"- skipped with their {group}", report.files_skipped_with_manifests),
-        ("- dropped by partition", report.files_dropped_by_partition),
-        ("- dropped by bounds", report.files_dropped_by_bounds),
-    ]
+    group = report.group_name
+    dropped = [] if group is None else [(f"- skipped with their {group}", report.files_skipped_with_manifests)]
+    dropped.append(("- dropped by partition", report.files_dropped_by_partition))
+    dropped.append(("- dropped by bounds", report.files_dropped_by_bounds))
     whole = "in counted manifests" if report.manifests_uncounted else "total"
     rows = [_part(whole, total, total), *(_part(label, count, total) for label, count in dropped)]
     by_limit = total - sum(count for _, count in dropped) - report.files_planned

@@ -103,17 +103,21 @@ class ScanReport:
         return f"ScanReport({files}, {self.bytes_planned:,}{total} bytes, filter={filter!r})"
 
     @property
+    def group_name(self) -> str | None:
+        """What files are skipped with: ``manifests`` or ``row groups`` (of a checkpoint); None: there are neither."""
+        return "manifests" if self.manifests_total else "row groups" if self.row_groups_total else None
+
+    @property
     def funnel(self) -> dict[str, int]:
         """The files of each stage, by its name: ``all files`` is the sum of the others.
 
         >>> tf.open_table("events").plan("day = 2").report.funnel["dropped by partition"]
         1
         """
-        dropped = {
-            "skipped with their manifests": self.files_skipped_with_manifests,
-            "dropped by partition": self.files_dropped_by_partition,
-            "dropped by bounds": self.files_dropped_by_bounds,
-        }
+        group = self.group_name
+        dropped = {} if group is None else {f"skipped with their {group}": self.files_skipped_with_manifests}
+        dropped["dropped by partition"] = self.files_dropped_by_partition
+        dropped["dropped by bounds"] = self.files_dropped_by_bounds
         by_limit = self.files_total - sum(dropped.values()) - self.files_planned
         if by_limit:
             dropped["not needed for the limit"] = by_limit

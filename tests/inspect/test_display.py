@@ -77,7 +77,7 @@ def test_notebooks_get_pages_that_load_and_run_nothing(objects):
 def test_the_funnel_is_bars(objects):
     text = objects.shown["plan"]._repr_html_()
     widths = re.findall(r"width:([0-9]+\.[0-9]+)%", text)
-    assert widths == ["100.00", "0.00", "50.00", "0.00", "50.00"]
+    assert widths == ["100.00", "50.00", "0.00", "50.00"]
     assert "2  (100.0 %)" in text
 
 

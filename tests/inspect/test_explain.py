@@ -88,9 +88,13 @@ def test_shows_every_counter(plan: tf.scan.ScanPlan) -> None:
 
 def test_real_funnels_add_up(plan: tf.scan.ScanPlan) -> None:
     shown = figures(plan.explain())
-    group = "row groups" if plan.report.row_groups_total else "manifests"
-    dropped = (f"- skipped with their {group}", "- dropped by partition", "- dropped by bounds")
-    assert sum(int(shown[name]) for name in (*dropped, "= planned")) == plan.report.files_total
+    report = plan.report
+    groups = {"manifests": report.manifests_total, "row groups": report.row_groups_total}
+    stages = [f"- skipped with their {group}" for group, n in groups.items() if n]
+    assert [name for name in shown if name.startswith("- skipped with")] == stages, "only what the table has"
+    stages += ["- dropped by partition", "- dropped by bounds", "= planned"]
+    assert sum(int(shown[name]) for name in stages) == report.files_total == report.funnel["all files"]
+    assert len(report.funnel) == len(stages) + 1
 
 
 def test_the_limit_has_a_line_of_its_own() -> None:

@@ -47,7 +47,7 @@ _METRICS = {
     "updated_rows": ("numTargetRowsUpdated", "num_target_rows_updated", "numUpdatedRows", "num_updated_rows"),
 }
 _REWRITES = ("DELETE", "UPDATE", "MERGE", "OPTIMIZE")
-"""Operations whose ``numOutputRows`` counts rows that were copied alone. Of others ``numCopiedRows`` says how many were."""
+"""Operations whose ``numOutputRows`` counts copied rows alone. Of others ``numCopiedRows`` says how many it counts."""
 
 
 class CommitTimes:
