@@ -26,7 +26,7 @@ from .._core.masks import ALL, IS_TRUE_TABLE, MAY_FALSE, MAY_NULL, MAY_TRUE, NON
 from ..expressions import Expression
 from ..expressions import tree as ex
 from ..plugin.manifest_filter import Decision
-from ..schema import Field, is_floating
+from ..schema import is_floating
 from .column_pairs import ColumnPair
 from .column_ranges import (
     NAN_UNCOUNTED,
@@ -64,37 +64,30 @@ class CompiledPredicate:
         Whether files that match by an uncounted NaN alone shall be dropped; see :meth:`matches_by_nan_alone`.
     """
 
-    def __init__(self, predicate: Expression, nan_is_absent: bool = False) -> None:
+    def __init__(
+        self, predicate: Expression, nan_is_absent: bool = False, whole: CompiledPredicate | None = None
+    ) -> None:
+        """``whole``: a predicate that has the node ``predicate``, so that its leaves are compiled already."""
         self.predicate = predicate
         self.nan_is_absent = nan_is_absent
-        self.notes: list[str] = []
-        self._leaves: dict[Expression, Leaf | ColumnPair | ComputedCondition] = {}
-        columns: dict[int, Field] = {}
-        for node in ex.walk(predicate):
-            if isinstance(node, (ex.And, ex.Or, ex.Not, ex.IsTrue, ex.Constant)):
-                continue
-            leaf: Leaf | ColumnPair | ComputedCondition
-            if isinstance(node, ex.Holds):
-                # Imported here: other predicates do not pay for the functions of predicates.
-                from .computed_conditions import ComputedCondition
-
-                leaf = ComputedCondition(node)
-                note = leaf.note
-            else:
-                leaf, note = compile_leaf(node)
-            if note is not None:
-                self.notes.append(note)
-            self._leaves[node] = leaf
-            columns.update({c.id: c.field for c in leaf.columns if not c.type.is_nested})
-        self._terms: dict[int, list[Expression | Leaf]] = {}
-        for node in reversed([*ex.walk(predicate)]):  # children before their parents
-            if isinstance(node, (ex.And, ex.Or)):
-                self._terms[id(node)] = self._terms_of(node)
+        nodes = [*ex.walk(predicate)]
+        self._own = [node for node in nodes if not isinstance(node, (ex.And, ex.Or, ex.Not, ex.IsTrue, ex.Constant))]
+        # By identity: to hash a node is to hash all that is below it.
+        if whole is None:
+            self._leaves = {id(node): _compiled(node) for node in self._own}
+            self._terms: dict[int, list[Expression | Leaf]] = {}
+            for node in reversed(nodes):  # children before their parents
+                if isinstance(node, (ex.And, ex.Or)):
+                    self._terms[id(node)] = self._terms_of(node)
+        else:
+            self._leaves, self._terms = whole._leaves, whole._terms
+        leaves = [self._leaves[id(node)][0] for node in self._own]
+        self.notes = [note for node in self._own if (note := self._leaves[id(node)][1]) is not None]
+        columns = {c.id: c.field for leaf in leaves for c in leaf.columns if not c.type.is_nested}
         self.columns = tuple(columns.values())
         self._floats = [f.id for f in self.columns if is_floating(f.type)]
-        compared = {
-            c.id for node, leaf in self._leaves.items() if not isinstance(node, ex.IsNull) for c in leaf.columns
-        }
+        tests = (isinstance(node, ex.IsNull) for node in self._own)
+        compared = {c.id for leaf, is_test in zip(leaves, tests, strict=True) if not is_test for c in leaf.columns}
         self.counted = frozenset(columns.keys() - compared)
 
     def _terms_of(self, node: ex.And | ex.Or) -> list[Expression | Leaf]:
@@ -118,7 +111,7 @@ class CompiledPredicate:
     def _leaf_of(self, node: Expression) -> Leaf | None:
         """The one leaf that a node is, or that its children were combined into. None: it is none."""
         if not isinstance(node, (ex.And, ex.Or)):
-            leaf = self._leaves.get(node)
+            leaf = self._leaves.get(id(node), (None, None))[0]
             return leaf if isinstance(leaf, Leaf) else None
         term = self._terms[id(node)][0]
         return term if isinstance(term, Leaf) and len(self._terms[id(node)]) == 1 else None
@@ -149,7 +142,7 @@ class CompiledPredicate:
         return any(
             any(c.id in ordered for c in leaf.columns)
             or (isinstance(leaf, Leaf) and leaf.values and leaf.column.id in hashed)
-            for leaf in self._leaves.values()
+            for leaf in (self._leaves[id(node)][0] for node in self._own)
         )
 
     # ---- verdicts ---------------------------------------------------------------------------------------------------
@@ -213,7 +206,7 @@ class CompiledPredicate:
     def partition_outcomes(self, spec: PartitionSpec, partition: pa.StructArray) -> dict[Expression, np.ndarray]:
         """Masks of every leaf by the partition values alone, uint8[n]. Parameters as of :meth:`range_sources`."""
         sources = self.range_sources(spec, partition)
-        return {node: self._leaf_outcomes(node, sources, len(partition)) for node in self._leaves}
+        return {node: self._leaf_outcomes(node, sources, len(partition)) for node in self._own}
 
     # ---- masks ------------------------------------------------------------------------------------------------------
 
@@ -244,7 +237,9 @@ class CompiledPredicate:
     def _columns_of(self, node: Expression | Leaf) -> list[int]:
         if isinstance(node, Leaf):
             return [node.column.id]
-        return [c.id for below in ex.walk(node) if below in self._leaves for c in self._leaves[below].columns]
+        return [
+            c.id for below in ex.walk(node) if id(below) in self._leaves for c in self._leaves[id(below)][0].columns
+        ]
 
     def _evaluate(self, node: Expression | Leaf, sources: Sequence[RangeSource], n: int) -> np.ndarray:
         """The masks of a node, uint8[n], which the caller may overwrite."""
@@ -263,11 +258,22 @@ class CompiledPredicate:
         return self._leaf_outcomes(node, sources, n)
 
     def _leaf_outcomes(self, node: Expression, sources: Sequence[RangeSource], n: int) -> np.ndarray:
-        leaf = self._leaves[node]
+        leaf = self._leaves[id(node)][0]
         mask = leaf.mask(sources, n)
         if isinstance(leaf, Leaf) and isinstance(node, ex.Comparison) and node.op == "!=":
             kernels.not_mask(mask, mask)
         return mask
+
+
+def _compiled(node: Expression) -> tuple[Leaf | ColumnPair | ComputedCondition, str | None]:
+    """The leaf that a node is, and what pruning cannot use of it, in words."""
+    if not isinstance(node, ex.Holds):
+        return compile_leaf(node)
+    # Imported here: other predicates do not pay for the functions of predicates.
+    from .computed_conditions import ComputedCondition
+
+    leaf = ComputedCondition(node)
+    return leaf, leaf.note
 
 
 def verdicts_of_outcomes(mask: np.ndarray) -> np.ndarray:

@@ -163,9 +163,7 @@ class Judge:
         self.nan_is_absent = scan.nan == "absent"
         self.nodes = parts_of(scan.filter)
         self.whole = CompiledPredicate(scan.filter, self.nan_is_absent)
-        # A filter of one part is that part. The NaN of parts is judged where it is asked for, not as they are compiled.
-        same = self.whole if len(self.nodes) == 1 and not self.nan_is_absent else None
-        self.parts = [PartReasons(node, same) for node in self.nodes]
+        self.parts = [PartReasons(node, self.whole) for node in self.nodes]
 
     def sources(self, context: BlockContext, rows: np.ndarray | None) -> list[RangeSource]:
         """What partition values say of these files of a block; None: of all."""

@@ -75,15 +75,16 @@ class PartReasons:
         The part alone.
     """
 
-    def __init__(self, node: Expression, program: CompiledPredicate | None = None) -> None:
-        """``program``: the part, where it is compiled already."""
+    def __init__(self, node: Expression, whole: CompiledPredicate) -> None:
+        """``whole``: the filter that ``node`` is a part of."""
         self.node = node
-        self.program = CompiledPredicate(node) if program is None else program
+        self.program = CompiledPredicate(node, whole=whole)
         self._blamed: set[tuple[Reason, str]] = set()
 
     @cached_property
     def _below(self) -> list[PartReasons]:
-        return [PartReasons(child) for child in self.node.children] if isinstance(self.node, (ex.And, ex.Or)) else []
+        below = self.node.children if isinstance(self.node, (ex.And, ex.Or)) else ()
+        return [PartReasons(child, self.program) for child in below]
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -97,7 +98,7 @@ class PartReasons:
 
     @cached_property
     def _cannot_prune(self) -> bool:
-        return not self._below and _cannot_prune(self.node)
+        return not self._below and _cannot_prune(self.node, self.program)
 
     @cached_property
     def measured(self) -> BoundColumn | None:
@@ -218,18 +219,19 @@ class PartReasons:
         return dropped
 
 
-def _cannot_prune(node: Expression) -> bool:
-    """Whether no bounds of any column can decide ``node``, or a condition below its NOT."""
+def _cannot_prune(node: Expression, whole: CompiledPredicate) -> bool:
+    """Whether no bounds of any column can decide ``node``, or a condition below its NOT; ``whole`` has the node."""
     if isinstance(node, ex.Not):
-        return any(_cannot_prune(child) for child in ex.walk(node.child) if not isinstance(child, (ex.And, ex.Or)))
+        below = (child for child in ex.walk(node.child) if not isinstance(child, (ex.And, ex.Or)))
+        return any(_cannot_prune(child, whole) for child in below)
     if isinstance(node, (ex.Constant, ex.IsNull)):
         return False
     if isinstance(node, ex.Like):
         parts = ex.like_parts(node.pattern)
         return bool(parts) and parts[0][1]
     if isinstance(node, ex.Holds):
-        return bool(CompiledPredicate(node).notes)  # it is evaluated on rows
-    return not CompiledPredicate(node).columns
+        return bool(CompiledPredicate(node, whole=whole).notes)  # it is evaluated on rows
+    return not CompiledPredicate(node, whole=whole).columns
 
 
 def _of_bounds(range_: Range) -> np.ndarray:
