@@ -1,6 +1,7 @@
 """Lay out rows as a table for people: aligned columns that fit the terminal, or one value a line where none fits.
 
-Where there is no terminal, nothing is shortened. Else columns of paths lose their middle first, then others wrap.
+Where there is no terminal, nothing is shortened. Else columns of paths lose the end that they share and their middle,
+then others wrap.
 """
 
 from __future__ import annotations
@@ -93,7 +94,7 @@ def column_lines(
         widths = _fitted(widths, least, is_path, width)
         for i, own in enumerate(widths):
             if is_path[i]:
-                values[i] = [t if n <= own else _shortened(t, own) for t, n in zip(values[i], sizes[i], strict=True)]
+                values[i] = _shortened_paths(values[i], sizes[i], own)
                 sizes[i] = [min(n, own) for n in sizes[i]]
         if any(max(size) > own for size, own in zip(sizes, widths, strict=True)):
             yield from _wrapped_lines(values, sizes, widths, right)
@@ -158,6 +159,28 @@ def _padded(texts: Sequence[str], width: int, is_right: bool) -> list[str]:
         return [text.rjust(width) if is_right else text.ljust(width) for text in texts]
     spaces = [" " * (width - width_of(text)) for text in texts]
     return [space + text if is_right else text + space for text, space in zip(texts, spaces, strict=True)]
+
+
+def _shortened_paths(texts: Sequence[str], sizes: Sequence[int], width: int) -> list[str]:
+    """The texts, of which those that are wider than ``width`` lose their middle. An end that all of these have, such as
+    ``.snappy.parquet``, goes first, so that what tells them apart is left."""
+    wide = [text for text, size in zip(texts, sizes, strict=True) if size > width]
+    end = min(_common_end(wide), min(map(len, wide), default=0) - width + 1)
+    if end < 2:
+        return [text if size <= width else _shortened(text, width) for text, size in zip(texts, sizes, strict=True)]
+    return [
+        text if size <= width else _shortened(text[:-end], width - 1) + "…"
+        for text, size in zip(texts, sizes, strict=True)
+    ]
+
+
+def _common_end(texts: Sequence[str]) -> int:
+    """The length of the end that all of several texts have; 0 of one."""
+    if len(texts) < 2:
+        return 0
+    backwards = [text[::-1] for text in texts]
+    pairs = zip(min(backwards), max(backwards), strict=False)
+    return next((i for i, (a, b) in enumerate(pairs) if a != b), min(map(len, backwards)))
 
 
 def _shortened(text: str, width: int) -> str:

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 import tableformats as tf
 from tableformats.cli import progress
-from tableformats.cli.layout import folded, table_lines, width_of
+from tableformats.cli.layout import column_lines, folded, table_lines, width_of
 from tableformats.cli.values import values_of
 from tests.cli.test_commands import DELTA, Shell, shell
 from tests.support.delta_log import DeltaLog, add, field
@@ -196,6 +196,16 @@ def test_history_of_deletes_that_copy_rows(shell: Shell, tmp_path: Path) -> None
     table.overwrite(rows.slice(9), where="day = 2")
     found = shell.json("history", tmp_path / "t")["versions"]
     assert [(v["added_rows"], v["deleted_rows"]) for v in found] == [(1, 5), (None, 2), (10, None)]
+
+
+def test_paths_stay_apart_where_they_are_shortened() -> None:
+    """Writers give all files the same end, and tell them apart in the middle."""
+    names = [f"day=2024-01-0{i}/part-00000-{i}5cc9-{'0' * 20}-{i}f.c000.snappy.parquet" for i in range(3)]
+    lines = list(column_lines(["path", "rows"], [[*names, "short"], ["1"] * 4], width=32, paths=["path"]))
+    assert lines[1].split() == ["day=2024-01-…0000000000-0…", "1"] and lines[4].split() == ["short", "1"]
+    assert len(set(lines)) == 5 and max(map(len, lines)) <= 32
+    for same, shown in (([names[0]], "day=2024-01-…ppy.parquet"), ([names[0]] * 2, "day=2024-01-00/part-000…")):
+        assert set(list(column_lines(["path"], [same], width=24, paths=["path"]))[1:]) == {shown}
 
 
 def test_moments_are_those_of_arrow() -> None:
