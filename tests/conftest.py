@@ -39,6 +39,14 @@ def races_are_lost() -> Iterator[None]:
         yield
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if os.environ.get("TF_NIGHTLY"):
+        return
+    for item in items:
+        if item.get_closest_marker("nightly"):
+            item.add_marker(pytest.mark.skip(reason="takes long: TF_NIGHTLY=1 runs it"))
+
+
 def pytest_collection_finish() -> None:
     """Keep Python from looking at thousands of tests whenever it collects garbage: that takes a second each time."""
     gc.collect()

@@ -26,7 +26,7 @@ from tests.support.lab_iceberg import IcebergLab
 from tests.support.strategies import predicates_over
 from tests.support.summary import CASES
 
-EXAMPLES = int(os.environ.get("TABLEFORMATS_EXAMPLES", 60))
+EXAMPLES = int(os.environ.get("TABLEFORMATS_EXAMPLES", 40))
 FILTERS = 3
 
 

@@ -27,6 +27,7 @@ def spark_home(spark: Any, tmp_path: Path) -> Path:
     return home
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(sys.platform == "win32", reason="Spark's local cluster starts its executors by a shell")
 def test_executors_need_no_classes_of_ours(spark_home: Path) -> None:
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYSPARK_", "SPARK_CONN"))}

@@ -23,7 +23,6 @@ from tests.support import function_cases
 STRING = primitive("string")
 KNOWN = {"timestamp_micros(l)": "the day of the least timestamp begins before it, and does not fit a timestamp"}
 """What differs, and why."""
-MODES = ("ansi", "legacy")
 BATCH = 40
 REFUSED = {"timestampdiff(MONTH", "timestampdiff(YEAR"}
 """Beginnings of what Spark's columns cannot say."""
@@ -35,8 +34,15 @@ def rows(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
     return spark.table("function_rows")
 
 
-@pytest.mark.parametrize("session_ansi", ["true", "false"])
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(
+    ("mode", "session_ansi"),
+    [
+        ("ansi", "false"),
+        ("legacy", "true"),
+        pytest.param("ansi", "true", marks=pytest.mark.nightly),
+        pytest.param("legacy", "false", marks=pytest.mark.nightly),
+    ],
+)
 def test_columns_have_the_answers_of_spark(rows: Any, settings: Any, session_ansi: str, mode: str) -> None:
     settings(
         {

@@ -61,7 +61,14 @@ def running_rest_catalog(warehouse: Path, s3: Mapping[str, str] | None = None) -
     # Its database is one in memory by default: a second connection would get an empty one.
     told = {"rest.port": port, "warehouse": warehouse, "uri": f"jdbc:sqlite:{warehouse}.db", "clients": 1, **(s3 or {})}
     environment = {**os.environ, **{_variable(name): str(value) for name, value in told.items()}}
-    command = ["java", "-Xmx192m", "-cp", ":".join(map(str, found)), "org.apache.iceberg.rest.RESTCatalogServer"]
+    command = [
+        "java",
+        "-Xmx192m",
+        "-XX:TieredStopAtLevel=1",
+        "-cp",
+        ":".join(map(str, found)),
+        "org.apache.iceberg.rest.RESTCatalogServer",
+    ]
     server = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         uri = f"http://127.0.0.1:{port}"
