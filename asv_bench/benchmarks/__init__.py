@@ -1,9 +1,9 @@
 """Benchmarks: a class is a subsystem and the shape of its input; what dominates stands in its docstring.
 
 ``TF_BENCH_QUICK=1`` takes the smallest size of everything, for a smoke run. Benchmarks stand in ``planning``, ``warm``,
-``beside``, ``explaining``, ``scale``, ``kernels``, ``rows``, ``writing``, ``writing_iceberg`` and ``startup``;
-``python -m benchmarks.report`` measures a million files beside the peers, ``python -m benchmarks.spark`` tables with
-rows in Spark, ``python -m benchmarks.rows`` with Arrow.
+``beside``, ``explaining``, ``commands``, ``scale``, ``kernels``, ``rows``, ``writing``, ``writing_iceberg`` and
+``startup``; ``python -m benchmarks.report`` measures a million files beside the peers, ``python -m benchmarks.spark``
+tables with rows in Spark, ``python -m benchmarks.rows`` with Arrow.
 """
 
 import os

@@ -41,7 +41,7 @@ def run_worker(case: Case, planner: Planner, files: int, *options: str) -> dict[
     start = time.perf_counter()
     # Files, because a pipe that is not read while we watch the memory would fill up.
     with open(os.devnull) as nothing, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        process = subprocess.Popen(command, cwd=FOLDER, env=_environment(), stdin=nothing, stdout=out, stderr=err)
+        process = subprocess.Popen(command, cwd=FOLDER, env=environment(), stdin=nothing, stdout=out, stderr=err)
         why = _watch(process, start)
         wall = time.perf_counter() - start
         if process.returncode and why is None:
@@ -55,7 +55,7 @@ def run_worker(case: Case, planner: Planner, files: int, *options: str) -> dict[
     return {"wall": wall} if case.is_process else dict(json.loads(text.splitlines()[-1]))
 
 
-def _environment() -> dict[str, str]:
+def environment() -> dict[str, str]:
     """Ours, in which Python keeps bytecode, as that of installed packages is kept."""
     return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
