@@ -193,8 +193,12 @@ def test_what_the_command_refuses(shell: Shell, tmp_path: Path) -> None:
 def test_no_slow_library_is_imported() -> None:
     """pyarrow's conversions of Python values import pandas, its methods of arrays all its functions: long imports."""
     commands = [["history"], ["detail"], ["describe"], ["health"], ["clustering"], ["diagnose", "-w", "id > 2"]]
-    commands += [["plan", "-w", "id > 2"], ["report", "-w", "id > 2"]]
+    commands += [["plan", "-w", "id > 2"], ["plan", "--files"], ["report", "-w", "id > 2"], ["files"], ["schema"]]
     calls = [[*command, str(location), "--relocate"] for command in commands for location in (DELTA, ICEBERG)]
+    for location in (DELTA, ICEBERG):
+        table = opened(location)
+        calls.append(["plan", str(location), "--relocate", "--why", table.plan().file_uris()[0]])
+        calls.append(["diff", str(location), str(table.history()["version"][-1]), "--relocate"])
     code = f"import sys\nfrom tableformats.cli import main\nassert not any(map(main, {calls!r}))\n"
     slow = {"pandas", "matplotlib", "pyarrow.dataset", "pyarrow.compute", "rich"}
     code += f"print(sorted({slow!r} & set(sys.modules)))"

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from ...columnar import compute as pc
-from ...columnar.arrays import flat, strings, to_arrow, to_numpy
+from ...columnar.arrays import flat, scalar, strings, to_arrow, to_numpy
 from ...dataclass import dataclass
 from ...display import shortened
 from ...errors import InvalidPredicateError
@@ -183,7 +183,7 @@ class _AllFiles(_Files):
     def table(self) -> pa.Table:
         """All verdicts, by path."""
         found = pa.concat_tables(self._found) if self._found else _VERDICTS.empty_table()
-        return found.take(pc.array_sort_indices(flat(found["path"])))
+        return pc.take(found, pc.array_sort_indices(flat(found["path"])))
 
 
 class _OneFile(_Files):
@@ -201,7 +201,8 @@ class _OneFile(_Files):
         if not len(rows):
             return
         paths = self._paths(files(rows))
-        for i in np.flatnonzero(to_numpy(pc.or_(pc.equal(paths, self._name), pc.ends_with(paths, self._end)))).tolist():
+        is_named = pc.or_(pc.equal(paths, scalar(self._name, pa.string())), pc.ends_with(paths, self._end))
+        for i in np.flatnonzero(to_numpy(is_named)).tolist():
             verdict = self._judged(context, rows[i : i + 1], paths[i].as_py())
             with self._lock:
                 self.verdicts.append(verdict)
