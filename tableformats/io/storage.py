@@ -168,7 +168,8 @@ class Storage(Portable):
             is_own = authority == "/".join(self.root.split("/", 3)[:3])
             # Only the scheme and the bucket are used of what a table names: a query could name another endpoint.
             uri = self._uri if is_own else authority
-            self._stores.setdefault(authority, self._opened(uri))
+            # To make a client takes longer than many requests: it reads the system's certificates.
+            self._stores.setdefault(authority, self._asked_once("store", authority, lambda: self._opened(uri)))
         return self._stores[authority]
 
     def _opened(self, uri: str) -> ObjectStore:

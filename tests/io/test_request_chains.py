@@ -54,6 +54,25 @@ def names(stub: S3Stub) -> list[str]:
     return [request.path.rpartition("/")[2] for request in stub.requests if "list-type" not in request.query]
 
 
+def test_a_table_is_opened_with_one_client(stub: S3Stub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Formats are looked for at the same time, and a client takes longer to make than a request."""
+    from tableformats.io.stores import object_store
+
+    made: list[str] = []
+
+    def slowly(*given: Any) -> Any:
+        made.append(given[0].root)
+        time.sleep(0.2)
+        return client(*given)
+
+    client = object_store._client
+    monkeypatch.setattr(object_store, "_client", slowly)
+    commits(tmp_path, 2)
+    stub.upload(tmp_path, "t")
+    assert len(tf.open_table("s3://bucket/t", storage_options=stub.options).scan().plan()) == 1
+    assert made == ["s3://bucket"]
+
+
 @pytest.mark.thread_unsafe
 @pytest.mark.parametrize("format", [None, "delta"])
 def test_many_commits(stub: S3Stub, tmp_path: Path, format: str | None) -> None:

@@ -20,7 +20,6 @@ from .addresses import Address
 from .base import Concurrency, FileInfo, ObjectStore, PutOutcome, Tail, TooLongError, past_the_end, replaced
 from .faults import fault_of, not_of_a_store
 from .options import StoreOptions, parse_options
-from .profiles import profile_settings
 
 if TYPE_CHECKING:
     from obstore.store import ObjectStore as Client
@@ -82,6 +81,8 @@ def complete_s3_options(options: StoreOptions, path: str) -> Any:
     has_keys = "access_key_id" in config or "skip_signature" in config
     if options.profile is None and (has_keys or "AWS_ACCESS_KEY_ID" in os.environ) and "region" in config:
         return None
+    from .profiles import profile_settings  # most tables name their keys
+
     settings, provider = profile_settings(options.profile, path)
     for name, value in settings.items():
         is_key = name in ("access_key_id", "secret_access_key", "session_token")
