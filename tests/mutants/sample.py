@@ -51,14 +51,14 @@ _COMPARED: Mapping[type[ast.cmpop], str] = {
     ast.In: "not in",
     ast.NotIn: "in",
 }
-_COUNTED: Mapping[type[ast.operator], str] = {
-    ast.Add: "-",
-    ast.Sub: "+",
-    ast.Mult: "+",
-    ast.FloorDiv: "*",
-    ast.BitAnd: "|",
-    ast.BitOr: "&",
-    ast.LShift: ">>",
+_COUNTED: Mapping[type[ast.operator], type[ast.operator]] = {
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+    ast.Mult: ast.Add,
+    ast.FloorDiv: ast.Mult,
+    ast.BitAnd: ast.BitOr,
+    ast.BitOr: ast.BitAnd,
+    ast.LShift: ast.RShift,
 }
 _AREAS = {"engines": "arrow", "_core": "core"}
 """Folders of tests that are not called as their package."""
@@ -139,7 +139,7 @@ def replacements(node: ast.AST) -> Iterator[str]:
     elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         yield f"({ast.unparse(node.operand)})"
     elif isinstance(node, ast.BinOp) and type(node.op) in _COUNTED:
-        yield f"({ast.unparse(node.left)} {_COUNTED[type(node.op)]} {ast.unparse(node.right)})"
+        yield f"({ast.unparse(ast.BinOp(node.left, _COUNTED[type(node.op)](), node.right))})"
     elif isinstance(node, ast.IfExp):
         yield f"({ast.unparse(node.orelse)} if {ast.unparse(node.test)} else {ast.unparse(node.body)})"
     elif isinstance(node, ast.Constant) and isinstance(node.value, bool):

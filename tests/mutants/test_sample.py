@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import sys
 from collections.abc import Callable
@@ -13,7 +14,7 @@ import pytest
 from tableformats.columnar import arrays
 from tableformats.expressions.functions.temporal import calendars
 from tests.mutants import forked
-from tests.mutants.sample import changes_of
+from tests.mutants.sample import changes_of, replacements
 
 SOURCE = """
 @lru_cache(maxsize=64)
@@ -34,6 +35,14 @@ def test_texts_assertions_and_sizes_of_caches_are_left_out() -> None:
         ("f", "not y", "(y)"),
         ("f", "False", "True"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("source", "mutant"),
+    [("a | (b == c)", "(a & (b == c))"), ("(a - b) - (c - d)", "(a - b + (c - d))"), ("a + b * c", "(a - b * c)")],
+)
+def test_operands_stay_together(source: str, mutant: str) -> None:
+    assert [*replacements(ast.parse(source, mode="eval").body)] == [mutant]
 
 
 def item_of(name: str, passes: Callable[[], object]) -> Any:
