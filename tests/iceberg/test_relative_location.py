@@ -130,3 +130,15 @@ def test_a_newer_metadata_file_may_have_another_location(tmp_path: Path) -> None
     )
     (metadata / "v2.metadata.json").write_text(text.replace("v/u/metadata", "w/t/metadata"))
     assert table.snapshot().update().scan().to_arrow().num_rows == 2
+
+
+@pytest.mark.parametrize("place", ["metadata", ""])
+def test_a_moved_table_that_is_opened_by_its_metadata_file(tmp_path: Path, place: str) -> None:
+    """The file lies in the directory ``metadata`` of the table, or in the table's own."""
+    made = written(tmp_path / "old", str(tmp_path / "old"))
+    (file,) = (made / "metadata").glob("*.metadata.json")
+    shutil.move(made, tmp_path / "new")
+    target = tmp_path / "new" / place / file.name
+    if not target.exists():
+        shutil.move(tmp_path / "new" / "metadata" / file.name, target)
+    assert values(target, relocate=True) == [1, 2]
