@@ -20,7 +20,7 @@ from tests.support.delta_log import field, vector
 PINNED = Path(__file__).with_name("log_outcomes.json")
 FEATURES = ["deletionVectors", "columnMapping", "domainMetadata", "appendOnly", "rowTracking", "inCommitTimestamp"]
 ID, NAME = "delta.columnMapping.id", "delta.columnMapping.physicalName"
-DAMAGES = {"removed", "-1", "text", "+1", "2**63"}
+DAMAGES = {"removed", "null", "-1", "text", "+1", "2**63", "{}"}
 FILTER = "(x >= 10 AND p = 1) OR (x < 26 AND p = 2)"
 HIGHEST = json.dumps({"rowIdHighWaterMark": 11})
 TIME = 1_700_000_000_000
@@ -40,7 +40,7 @@ def added(n: int, **more: Any) -> dict[str, Any]:
         "tightBounds": True,
     }
     action = {"path": f"f{n}.parquet", "partitionValues": {"c2": str(n)}, "size": 100, "modificationTime": TIME}
-    lineage = {"baseRowId": 4 * n, "defaultRowCommitVersion": 1}
+    lineage = {"baseRowId": 4 * n, "defaultRowCommitVersion": 1, "clusteringProvider": "liquid"}
     return {"add": {**action, "dataChange": True, "stats": statistics, "tags": {"k": "v"}, **lineage, **more}}
 
 

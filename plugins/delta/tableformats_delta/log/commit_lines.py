@@ -246,7 +246,7 @@ class _Actions:
         codes = to_numpy(pc.fill_null(pc.dictionary_encode(names).indices, scalar(0, pa.int32()))).astype(np.int64)
         pairs = rows * (len(codes) + 1) + codes
         repeated = np.zeros(len(pairs), bool)
-        if len(pairs) > len(kinds) or (np.diff(offsets) > 1).any():
+        if (np.diff(offsets) > 1).any():
             repeated[:] = True
             repeated[np.unique(pairs, return_index=True)[1]] = False
         is_entry = _is_one_of(value_kinds, NULL, TEXT, ESCAPED) & (name_kinds == TEXT) & ~repeated
