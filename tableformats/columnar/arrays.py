@@ -92,11 +92,15 @@ def to_numpy(values: pa.Array | pa.ChunkedArray) -> np.ndarray:
 
 _SHARED = 16_384
 """Constant columns of up to so many rows are slices of one cached array."""
+_SMALL = 64
+"""Longer texts are not: a row of them would be made so many times."""
 
 
 def repeated(value: pa.Scalar, n: int) -> pa.Array:
-    """The same value n times. Short arrays share their memory."""
-    return _shared(value).slice(0, n) if n <= _SHARED else pa.repeat(value, n)
+    """The same value n times. Short arrays of small values share their memory."""
+    text = value.as_buffer() if isinstance(value, pa.BinaryScalar) else None
+    is_long = text is not None and text.size > _SMALL
+    return pa.repeat(value, n) if is_long or n > _SHARED else _shared(value).slice(0, n)
 
 
 @lru_cache(maxsize=16)

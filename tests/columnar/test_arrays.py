@@ -143,3 +143,11 @@ def test_maps_of_texts_are_those_of_arrow() -> None:
         found = text_maps(chosen)
         found.validate(full=True)
         assert found.equals(pa.array(chosen, kind)) and found.type == kind
+
+
+def test_a_long_constant_is_made_as_often_as_it_is_asked_for() -> None:
+    text = "x" * 100_000
+    found = repeated(pa.scalar(text), 2)
+    assert found.to_pylist() == [text, text] and found.get_total_buffer_size() < 300_000
+    assert repeated(pa.scalar(None, pa.string()), 2).to_pylist() == [None, None]
+    assert repeated(pa.scalar("ab"), 3).to_pylist() == ["ab"] * 3

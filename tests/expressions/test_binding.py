@@ -259,6 +259,9 @@ def test_names_that_differ_in_case_need_their_spelling():
     wide = Schema(number_fields([Field(0, "aB", primitive("int")), Field(0, "Ab", primitive("int"))]))
     with pytest.raises(InvalidPredicateError, match=r"ambiguous.*aB or Ab"):
         bind(col("ab") == 1, wide)
+    inner = Schema((Field(1, "st", StructType(wide.fields)),))
+    with pytest.raises(InvalidPredicateError, match=r"ambiguous.*aB or Ab"):
+        bind(col("st.ab") == 1, inner)
     assert str(bind(col("st.x") == 1, schema)) == "st.x = 1"
 
 

@@ -120,4 +120,28 @@ MUTANTS = (
         "any number of transactions of one commit is listed",
         ("delta/test_transactions_limits.py",),
     ),
+    Mutant(
+        "long-constants-are-shared",
+        "core:repeated",
+        "is_long or n > _SHARED",
+        "n > _SHARED",
+        "one constant of a megabyte in a filter takes 16 GiB",
+        ("columnar/test_arrays.py",),
+    ),
+    Mutant(
+        "texts-of-any-length-are-made",
+        "core:_check_length",
+        "if characters > _MOST_CHARACTERS:",
+        "if False:",
+        "space(2147483647) in a filter takes all memory",
+        ("expressions/functions/test_constants.py::test_texts_that_would_take_all_memory",),
+    ),
+    Mutant(
+        "digits-of-any-size",
+        "core:_digits",
+        "if not -(2**31) <= digits.value < 2**31:",
+        "if False:",
+        "rounding to 9223372036854775807 digits ends in an error of Arrow's",
+        ("expressions/functions/test_constants.py",),
+    ),
 )

@@ -328,8 +328,10 @@ def _digits(node: Function) -> int:
     if len(node.arguments) == 1:
         return 0
     digits = node.arguments[1]
-    if not isinstance(digits, Literal) or isinstance(digits.value, bool) or not isinstance(digits.value, int):
+    if not isinstance(digits, Literal) or not isinstance(digits.value, int) or not is_integer(type_of(digits)):
         raise mismatch(node, "the number of digits has to be a constant")
+    if not -(2**31) <= digits.value < 2**31:
+        raise mismatch(node, "the number of digits has 32 bits")
     return digits.value
 
 

@@ -238,7 +238,7 @@ def text_meets(kind: Type) -> Type | None:
 
 
 def _text_wins(kind: Type) -> Type | None:
-    return None if kind in (BOOLEAN, BINARY) or kind.is_nested else STRING
+    return None if kind in (BOOLEAN, BINARY) or kind.is_nested or isinstance(kind, IntervalType) else STRING
 
 
 def comparison_kinds(left: Value, right: Value, ansi: bool) -> Type | None:

@@ -55,8 +55,8 @@ SIGNATURES = _table(
 1 1 lower upper length octet_length bit_length initcap reverse ascii chr space md5 sha1 crc32 hex
 2 2 sha2
 1 2 trim ltrim rtrim btrim
-2 3 split parse_url substring replace locate lpad rpad like ilike regexp_extract regexp_count
-2 2 left right contains startswith endswith instr rlike repeat levenshtein
+2 3 split parse_url substring replace locate lpad rpad like ilike regexp_extract
+2 2 left right contains startswith endswith instr rlike repeat levenshtein regexp_count
 0 * concat
 1 * concat_ws
 3 3 split_part translate substring_index

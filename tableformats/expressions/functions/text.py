@@ -163,10 +163,29 @@ def _locate(node: Function, arguments: Sequence[Vector], n: int) -> Computed:
     return each(located, arguments, INT, n, takes_null=True)
 
 
+_MOST_CHARACTERS = 1 << 24
+
+
+def _check_length(characters: int) -> None:
+    """A few letters of a filter may ask for all memory."""
+    if characters > _MOST_CHARACTERS:
+        raise UnsupportedFeatureError(
+            f"a text of {characters} characters is not made, of {_MOST_CHARACTERS} it is",
+            field="filter",
+            hint="Read with to_spark",
+        )
+
+
+def _repeat(text: str, count: int) -> str:
+    _check_length(len(text) * count)
+    return text * max(count, 0)
+
+
 def _pad(node: Function, arguments: Sequence[Vector], n: int) -> Computed:
     def padded(text: str, length: int, pad: str = " ") -> str:
         if length <= len(text) or not pad:
             return text[: max(length, 0)]
+        _check_length(length)
         missing = length - len(text)
         filler = (pad * (missing // len(pad) + 1))[:missing]
         return filler + text if node.name == "lpad" else text + filler
@@ -406,8 +425,8 @@ FUNCTIONS: dict[str, Definition] = {
         _takes(STRING, STRING, STRING, STRING),
         _scalar(lambda text, old, new="": text.replace(old, new) if old else text),
     ),
-    "repeat": Definition(_takes(STRING, STRING, INT), _scalar(lambda text, n: text * max(n, 0))),
-    "space": Definition(_takes(STRING, INT), _scalar(lambda n: " " * max(n, 0))),
+    "repeat": Definition(_takes(STRING, STRING, INT), _scalar(_repeat)),
+    "space": Definition(_takes(STRING, INT), _scalar(lambda n: _repeat(" ", n))),
     "concat": Definition(_bind_concat, _concat),
     "concat_ws": Definition(_bind_concat_ws, lambda node, a, n: each(_concat_ws, a, STRING, n, takes_null=True)),
     "split_part": Definition(_takes(STRING, STRING, STRING, INT), _scalar(_split_part)),

@@ -1,0 +1,72 @@
+"""Functions of constants: each with arguments of every type, and texts and digits at the limits."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.expressions.functions import constant_cases as cases
+
+PINNED = json.loads(cases.PINNED.read_text("utf-8"))["functions"]
+SHARES = 6
+
+
+@pytest.mark.parametrize("share", range(SHARES))
+def test_calls_have_their_outcomes(share: int) -> None:
+    names = cases.NAMES[share::SHARES]
+    assert cases.outcomes(names) == {name: PINNED[name] for name in names}
+    assert set(cases.NAMES) == set(PINNED)
+
+
+MOST = 1 << 24
+
+
+@pytest.mark.parametrize(
+    ("call", "length"),
+    [
+        (f"space({MOST})", MOST),
+        (f"space({MOST + 1})", None),
+        ("space(2147483647)", None),
+        (f"repeat('ab', {MOST // 2})", MOST),
+        (f"repeat('ab', {MOST // 2 + 1})", None),
+        (f"lpad('a', {MOST}, 'b')", MOST),
+        (f"rpad('a', {MOST + 1}, 'b')", None),
+        ("rpad('', 2147483647, '')", 0),
+        ("repeat('', 2147483647)", 0),
+        ("repeat('a', -1)", 0),
+    ],
+)
+def test_texts_that_would_take_all_memory(call: str, length: int | None) -> None:
+    found = cases.outcome(f"length({call})", True)
+    assert call[:6] in found if length is None else found == f"x = '{length}'", "what is not made is left"
+
+
+@pytest.mark.parametrize("name", ["round", "bround", "ceil", "floor"])
+@pytest.mark.parametrize("value", ["1.5", "2.5D", "7"])
+def test_digits_have_32_bits(name: str, value: str) -> None:
+    assert "32 bits" in cases.outcome(f"{name}({value}, 2147483648L)", True)
+    assert "32 bits" in cases.outcome(f"{name}({value}, -2147483649L)", True)
+    assert "32 bits" not in cases.outcome(f"{name}({value}, -2147483648L)", True)
+    assert "a constant" in cases.outcome(f"{name}({value}, TIMESTAMP'2024-01-01 00:00:00Z')", True)
+
+
+@pytest.mark.parametrize(
+    ("call", "value"),
+    [
+        ("power(1.5D, 1D)", "1.5"),
+        ("power(1.5D, 0D)", "1.0"),
+        ("power(CAST('NaN' AS DOUBLE), 0D)", "1.0"),
+        ("power(CAST('NaN' AS DOUBLE), 2.5D)", "NaN"),
+        ("power(2D, 53D)", "9.007199254740992E15"),
+        ("power(1D, 1000D)", "1.0"),
+        ("power(-1D, 3D)", "-1.0"),
+    ],
+)
+def test_powers_that_are_exact(call: str, value: str) -> None:
+    assert cases.outcome(call, True) == f"x = '{value}'"
+
+
+@pytest.mark.parametrize("call", ["power(1.5D, 2D)", "power(2D, 54D)", "power(1D, 1001D)", "power(2D, -1D)"])
+def test_powers_that_are_left(call: str) -> None:
+    assert "pow(" in cases.outcome(call, True)
