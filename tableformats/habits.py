@@ -55,6 +55,8 @@ _SCANS = {
     "explain": ".plan().explain()",
     "diagnose": ".scan(filter).diagnose()",
     "columns": ".schema.names",
+    **dict.fromkeys(("createOrReplaceTempView", "createTempView"), "tf.spark.view(spark, name, location)"),
+    "glimpse": ".head(n)",
     "toDF": ".scan().to_spark(spark)",
 }
 _PYICEBERG = {

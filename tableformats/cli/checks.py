@@ -37,7 +37,7 @@ __all__ = ["CHECK_COMMANDS"]
 @limit_option("properties")
 @form_options
 def detail(form: str, limit: int | None, **chosen: Any) -> None:
-    """Show what a table is and how much is in it: files, bytes, rows, deletes, partitions, features, properties."""
+    """Show what a table is and has. Files, bytes, rows, deletes, partitions, features and properties."""
     from ..inspect.detail import detail_rows
 
     found = opened_snapshot(chosen).detail()
@@ -54,7 +54,7 @@ def detail(form: str, limit: int | None, **chosen: Any) -> None:
 @limit_option("columns")
 @form_options
 def clustering(form: str, limit: int | None, columns: tuple[str, ...], **chosen: Any) -> None:
-    """Show in how many files one value of a column may be, for COLUMNS (default: all that have bounds)."""
+    """Show in how many files one value of a column may be. COLUMNS: all that have bounds, if none is named."""
     from ..inspect.clustering import clustering_rows
 
     snapshot = opened_snapshot(chosen)
@@ -72,7 +72,7 @@ def clustering(form: str, limit: int | None, columns: tuple[str, ...], **chosen:
 @scan_options
 @form_options
 def diagnose(form: str, **chosen: Any) -> None:
-    """Show what would make one query read fewer or better files, with evidence."""
+    """Show what would let one query read less, with evidence."""
     scan = opened_scan(chosen)
     records = [one.as_dict() for one in scan.diagnose()]
     keys = ["kind", "files", "evidence", "advice"]

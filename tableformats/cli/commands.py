@@ -122,7 +122,7 @@ def schema(form: str, limit: int | None, **chosen: Any) -> None:
 @limit_option("versions, the newest ones")
 @form_options
 def history(form: str, limit: int | None, **chosen: Any) -> None:
-    """Show a table's versions, newest first: when, what was done, how many rows, and by whom."""
+    """Show a table's versions, newest first. Of each: when, what was done, how many rows, and by whom."""
     table = opened_table(chosen)
     is_cut = form == "table" and limit is None
     versions = table.history(_SHOWN_VERSIONS + 1 if is_cut else limit)
@@ -311,7 +311,7 @@ def diff(form: str, show_all: bool, limit: int | None, first: str, last: str | N
     help="Exit with 3 if this check gives advice; above VALUE, where one is given. 'all': any check. Repeatable.",
 )
 def health(form: str, limit: int | None, fail_on: tuple[str, ...], **chosen: Any) -> int:
-    """Show what makes a table slow to plan or to read, with advice."""
+    """Show what makes a table slow, and what to do."""
     from ..inspect.health import CHECKS
     from ..inspect.health import health as examine
 

@@ -27,7 +27,7 @@ _STANDARD_OUTPUT = "-"
 @click.option("--out", "-o", "out", metavar="FILE", help="Write the page to this file. Default: standard output.")
 @output_options
 def report(as_json: bool, where: str | None, ansi: bool, out: str | None, **chosen: Any) -> None:
-    """Write one HTML page about a table: its size, health, layout, commits and, with --where, one query.
+    """Write one HTML page about a table. It has size, health, layout, commits and, with --where, one query.
 
     The page needs no network and no script. No data file is read.
     """

@@ -42,7 +42,7 @@ def checkpoint(as_json: bool, version: str | None, **chosen: Any) -> None:
 @limit_option("violations")
 @form_options
 def verify(form: str, version: str | None, deep: bool, limit: int | None, **chosen: Any) -> int:
-    """Find rules of the format's specification that a table breaks. The exit code is 3 if there is one."""
+    """Find rules of its format that a table breaks. The exit code is 3 if there is one."""
     from ..inspect.verification import COLUMNS
 
     table = opened_table(chosen)
@@ -79,7 +79,7 @@ def verify_stats(
     limit: int | None,
     **chosen: Any,
 ) -> int:
-    """Find files whose statistics would drop a row that matches a filter. The exit code is 3 if there is one.
+    """Find files with wrong statistics. The exit code is 3 if there is one, because a filter may drop its rows.
 
     The bounds and counts that the metadata has of each file are compared with the footer of the file, or with its rows.
     """
@@ -136,7 +136,7 @@ def _time_or_age(context: click.Context, parameter: click.Parameter, value: str 
 @limit_option("files")
 @form_options
 def orphans(form: str, older_than: str | dt.timedelta | None, limit: int | None, **chosen: Any) -> None:
-    """List files that nothing of the table names, as killed writers leave them. Nothing is deleted."""
+    """List files that nothing of a table names. Killed writers leave such. Nothing is deleted."""
     table = opened_table(chosen)
     found = table.orphan_files(older_than)
     shown = found if limit is None else found.slice(0, limit)

@@ -260,6 +260,7 @@ def test_plugins(shell: Shell) -> None:
 def test_version_and_help(shell: Shell) -> None:
     assert shell.ok("--version") == f"tableformats, version {tf.__version__}\n"
     text = shell.ok("--help")
+    assert "..." not in text.replace("[ARGS]...", ""), "a line says all that it begins"
     for command in (*TABLE_COMMANDS, "diff", "detail", "clustering", "diagnose", "ls", "plugins", "demo"):
         assert f"\n  {command} " in text
         assert "Usage: tableformats " in shell.ok(command, "--help")
