@@ -466,7 +466,7 @@ class ScanPlan(WithHabits, FilePlan):
         Examples
         --------
         >>> [int(bar.get_width()) for bar in tf.open_table("events").plan("day = 2").plot().patches]
-        [2, 0, 1, 0, 1]
+        [2, 1, 0, 1]
         """
         from ..inspect.pictures.plots import plot_plan
 

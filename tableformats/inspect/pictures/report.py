@@ -77,7 +77,7 @@ def report_page(scan: ScanRequest, history: pa.Table, now: dt.datetime | None = 
     clusterings = _clusterings(scan)
     files = plan_of(scan.snapshot)
     detail = detail_of(files)
-    name = printable(location_text(detail.location).rstrip("/").rpartition("/")[2]) or "table"
+    name = _name(detail.location)
     written = time_text((now or dt.datetime.now(dt.timezone.utc)).replace(microsecond=0))
     sections = [
         _head(name, detail),
@@ -99,10 +99,19 @@ def report_page(scan: ScanRequest, history: pa.Table, now: dt.datetime | None = 
     )
 
 
+def _name(location: str) -> str:
+    """The name of the table's directory, also where the location is a ``metadata.json`` in it."""
+    parts = location_text(location).rstrip("/").split("/")
+    if parts[-1].endswith(".metadata.json"):
+        parts = parts[: -2 if parts[-2:-1] == ["metadata"] else -1]
+    return printable(parts[-1] if parts else "") or "table"
+
+
 def _head(name: str, detail: TableDetail) -> str:
     version = "no snapshot yet" if detail.version == -1 else f"version {detail.version}, {time_text(detail.timestamp)}"
     about = f"{detail.format} table, {version}"
-    deleted = "" if detail.deleted_rows == 0 else f"{count_text(detail.deleted_rows)} of them deleted"
+    known = "an unknown number" if detail.deleted_rows is None else count_text(detail.deleted_rows)
+    deleted = "" if detail.deleted_rows == 0 else f"{known} of them deleted"
     per_file = f"{bytes_text(detail.size_bytes // detail.files)} a file" if detail.files else ""
     tiles = [
         ("data files", _large(detail.files), per_file),
@@ -263,7 +272,7 @@ def _commits(history: pa.Table) -> Iterator[str]:
     if not history.num_rows:
         yield _text("The table has no commits yet.")
         return
-    if found.commits:
+    if found.commits > 1:
         newest = "The newest " if history.num_rows >= MOST_VERSIONS else ""
         most = int(found.counts.sum(axis=0).max())
         yield _text(
