@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from tableformats.plugin import Storage
 
-__all__ = ["Commit", "OwnCommit", "commit_of_actions", "read_commits"]
+__all__ = ["Commit", "OwnCommit", "commit_of_actions", "read_commits", "rows_of_own"]
 
 
 _FEW, _FEW_BYTES = 4, 1 << 14
@@ -125,6 +125,11 @@ class OwnCommit(Commit):
         }
         self.__dict__.update(own)
 
+    @property
+    def n_actions(self) -> int:
+        """How many file actions there are."""
+        return len(self._actions.adds) + len(self._actions.removes)
+
     @cached_property
     def adds(self) -> pa.RecordBatch:  # type: ignore[override]
         """See :class:`Commit`."""
@@ -134,6 +139,18 @@ class OwnCommit(Commit):
     def removes(self) -> pa.RecordBatch:  # type: ignore[override]
         """See :class:`Commit`."""
         return file_rows(self._actions.removes, "remove", self.file.path)
+
+
+def rows_of_own(commits: Sequence[OwnCommit]) -> list[tuple[str, pa.RecordBatch]]:
+    """The file actions of commits of this process, in their order: ``"add"`` or ``"remove"``, rows of `full_schema`."""
+    together: list[tuple[str, list[tuple[dict[str, Any], int]]]] = []
+    for commit in commits:
+        for kind, actions in (("add", commit._actions.adds), ("remove", commit._actions.removes)):
+            if together and together[-1][0] == kind:
+                together[-1][1].extend(actions)
+            elif actions:
+                together.append((kind, list(actions)))
+    return [(kind, file_rows(actions, kind, commits[0].file.path, full=True)) for kind, actions in together]
 
 
 def _of_lines(file: LogFile, lines: CommitLines) -> Commit | None:

@@ -14,9 +14,10 @@ from tableformats.plugin import compute as pc
 
 from ..checkpoints.checkpoint_files import CheckpointFile
 from ..checkpoints.row_group_reader import member_of, vector_lists
-from ..log.commits import Commit, read_commits
+from ..log.commits import Commit, OwnCommit, read_commits, rows_of_own
 from ..log.file_actions import file_rows
 from ..log.file_keys import file_keys
+from ..log.listing import LogFile
 from .file_columns import FileColumns
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ _RUN_BYTES = 8 << 20
 _RUN_FILES = 256
 _BATCH_ROWS = 1 << 14
 _FEW_BYTES = 1 << 20
+_FEW_ACTIONS = 1000
+"""More actions are read as columns sooner than they are made of objects."""
 Item = TypeVar("Item")
 
 
@@ -104,8 +107,13 @@ class Replay:
 
     def of_commits(self) -> Iterator[tuple[str, pa.StructArray]]:
         """Those of :meth:`files` that stand in commits. They come first: what follows depends on their keys."""
-        for commits in self._commits():
-            yield from self._of_commits(commits)
+        files = self._snapshot.segment.commits
+        own = self._own_commits()
+        if own:
+            yield from self._of_actions(rows_of_own(own), own[0].file.path)
+        for commits in self._commits(files[len(own) :]):
+            parts = [part for one in commits for part in (("add", one.adds), ("remove", one.removes)) if len(part[1])]
+            yield from self._of_actions(parts, commits[0].file.path)
 
     def of_checkpoint(self, without: Collection[int] = ()) -> Iterator[tuple[str, pa.StructArray]]:
         """The others of :meth:`files`; of a checkpoint of one file not those of the row groups ``without``."""
@@ -137,24 +145,34 @@ class Replay:
             rows += len(stored)
         return found if rows == n_rows else None
 
-    def _commits(self) -> Iterator[list[Commit]]:
+    def _own_commits(self) -> list[OwnCommit]:
+        """The newest commits, as long as this process made them: their few actions need not be read again."""
+        own: list[OwnCommit] = []
+        left = _FEW_ACTIONS
+        for file, commit in zip(self._snapshot.segment.commits, self._snapshot.state.commits, strict=False):
+            if not isinstance(commit, OwnCommit) or commit.file != file or (left := left - commit.n_actions) < 0:
+                break
+            own.append(commit)
+        return own
+
+    def _commits(self, files: Sequence[LogFile]) -> Iterator[list[Commit]]:
         """Runs of commits, newest first, the next one being read while the last one is worked on."""
         least = _RUN_BYTES // _RUN_FILES
-        groups = runs(self._snapshot.segment.commits, lambda file: max(file.size, least), _RUN_BYTES)
+        groups = runs(files, lambda file: max(file.size, least), _RUN_BYTES)
         read = (read_commits(self._storage, files, full=True) for files in groups)
-        return _ahead(read, 1, sum(file.size for file in self._snapshot.segment.commits))
+        return _ahead(read, 1, sum(file.size for file in files))
 
-    def _of_commits(self, commits: Sequence[Commit]) -> Iterator[tuple[str, pa.StructArray]]:
+    def _of_actions(
+        self, parts: Sequence[tuple[str, pa.RecordBatch]], path: str
+    ) -> Iterator[tuple[str, pa.StructArray]]:
+        """Those of commits: ``"add"`` or ``"remove"`` and rows, newest first, adds before removes."""
         import numpy as np
         import pyarrow as pa
 
-        parts = [part for commit in commits for part in (commit.adds, commit.removes) if part.num_rows]
         if not parts:
             return
-        path = commits[0].file.path
-        is_add = [part is commit.adds for commit in commits for part in (commit.adds, commit.removes) if part.num_rows]
-        live = np.repeat(is_add, [part.num_rows for part in parts])
-        rows = pa.Table.from_batches(parts).combine_chunks().to_batches()[0]
+        live = np.repeat([kind == "add" for kind, _ in parts], [rows.num_rows for _, rows in parts])
+        rows = pa.Table.from_batches([rows for _, rows in parts]).combine_chunks().to_batches()[0]
         first = self._first(file_keys(rows, self._storage.root, path), True)
         yield from self._split(rows, first & live, first & ~live, path)
 
