@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from unittest.mock import patch
+from unittest.mock import Mock, patch
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from tableformats_delta import table as delta_table
 from tableformats_delta.log.next_commits import following, keep_own_checkpoint, upon_own_checkpoint
+from tableformats_delta.maintenance import replay
 from tableformats_delta.write import transaction as delta_transaction
 
 import tableformats as tf
@@ -116,3 +118,38 @@ def test_what_is_not_followed_is_listed(table: tf.Table, tmp_path: Path) -> None
     table.append(ROW)
     newer = following(table.storage, behind)
     assert newer is not None and newer[0].version == behind.version + 1 and newer[0].checkpoint == behind.checkpoint
+
+
+def versions_in(reading: Mock) -> list[int]:
+    return [file.version for call in reading.call_args_list for file in call.args[1]]
+
+
+def test_a_checkpoint_of_own_commits(table: tf.Table) -> None:
+    """The writer takes their actions from memory, and the checkpoint is that of who reads them."""
+    table.append(pa.table({"id": [2, 3]}), application=("nightly", 1))
+    table.delete("id = 2")
+    table.append(ROW)
+    table.restore(2)
+    table.delete("id = 3")
+    with patch.object(replay, "read_commits", wraps=replay.read_commits) as reading:
+        path = Path(table.checkpoint().path)
+    assert versions_in(reading) == [0]  # the table was opened after it
+    own = pq.read_table(path).to_pylist()
+    path.unlink()
+    tf.open_table(table.location).checkpoint()
+    read = pq.read_table(path).to_pylist()
+    assert sorted(map(repr, own)) == sorted(map(repr, read))
+    assert sum(row["add"] is not None for row in own) == 2 and sum(row["remove"] is not None for row in own) > 1
+
+
+def test_a_checkpoint_of_own_commits_upon_those_of_others(table: tf.Table) -> None:
+    table.append(pa.table({"id": [2]}))
+    rival = tf.open_table(table.location)
+    rival.delete("id = 1")
+    for _ in range(3):
+        table.append(ROW)
+    with patch.object(replay, "read_commits", wraps=replay.read_commits) as reading:
+        path = Path(table.checkpoint().path)
+    assert versions_in(reading) == [3, 2, 1, 0]
+    rows = pq.read_table(path)["add"].to_pylist()
+    assert sum(row is not None for row in rows) == table.scan().plan().files.num_rows == 4

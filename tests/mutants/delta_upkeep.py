@@ -59,6 +59,14 @@ MUTANTS = (
         (*_COPIED, "io/test_parquet_groups.py"),
     ),
     Mutant(
+        "own-commits-in-the-wrong-order",
+        "delta:rows_of_own",
+        "for commit in commits:",
+        "for commit in reversed(commits):",
+        "an older action of a file counts in a checkpoint of commits that this process made",
+        ("delta/test_next_commits.py",),
+    ),
+    Mutant(
         "checkpoint-invents-modification-times",
         "delta:AddColumns._made",
         'raise damaged_column(path, "add.modificationTime")',
