@@ -12,8 +12,8 @@ import pytest
 
 import tableformats as tf
 from tableformats.catalog.opening import catalog_of
-from tableformats.errors import CatalogConnectionError
-from tableformats.io.stores.renewing import RenewedOptions
+from tableformats.errors import CatalogConnectionError, StorePermissionError
+from tableformats.io.stores.renewing import RenewedOptions, _has_expired
 from tests.support.rest_catalog import RestCatalogStub
 from tests.support.s3_stub import S3Stub
 
@@ -213,3 +213,19 @@ def test_a_renewal_that_fails_after_the_end_is_raised() -> None:
     options = RenewedOptions({}, clock.ms, renew, clock)
     with pytest.raises(CatalogConnectionError):
         options.current()
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "expired"),
+    [
+        ("ExpiredToken", "refused", True),
+        ("TokenEXPIRED", "", True),
+        (None, "The token has Expired", True),
+        ("AccessDenied", "refused", False),
+        (None, "refused", False),
+    ],
+)
+def test_what_says_that_credentials_have_expired(code: str | None, message: str, expired: bool) -> None:
+    error = StorePermissionError(message)
+    error.code = code
+    assert _has_expired(error) is expired

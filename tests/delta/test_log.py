@@ -401,3 +401,11 @@ def test_a_table_sees_new_commits(log: DeltaLog) -> None:
     log.commit(4, remove("a1"))
     assert table.snapshot(SnapshotSelector()).version == 4
     assert len(live_files(old)) == 3
+
+
+def test_a_gap_behind_a_checkpoint_is_damage_and_not_a_cleaned_log(log: DeltaLog) -> None:
+    log.checkpoint(CHECKPOINT.format(1), *META, add("a"))
+    (log.directory / f"{0:020d}.json").unlink()
+    (log.directory / f"{2:020d}.json").unlink()
+    with pytest.raises(CorruptMetadataError, match="version 3 needs the commit of version 2"):
+        log.snapshot(3)

@@ -15,7 +15,8 @@ from tableformats.errors import InvalidPredicateError
 from tableformats.expressions import Literal
 from tableformats.expressions.casts import cast
 from tableformats.expressions.numbers import java_text, nearest_float, parse_number
-from tableformats.schema import primitive
+from tableformats.expressions.value_binding import typed
+from tableformats.schema import DecimalType, primitive
 
 FLOATS = st.integers(0, 2**32 - 1).map(lambda bits: struct.unpack("f", struct.pack("I", bits))[0])
 
@@ -134,3 +135,18 @@ def test_seconds_that_no_timestamp_has():
     assert cast(Literal(-1e300, primitive("double")), timestamp, False).value == -far - 1
     with pytest.raises(InvalidPredicateError):
         cast(Literal(1e300, primitive("double")), timestamp, True)
+
+
+@pytest.mark.parametrize(
+    ("text", "precision", "scale"),
+    [("0", 1, 0), ("1E+5", 6, 0), ("1E+37", 38, 0), ("0.001", 3, 3), ("12.50", 4, 2), ("1E-38", 38, 38), ("-7", 1, 0)],
+)
+def test_decimals_have_the_digits_that_they_need(text, precision, scale):
+    found = typed(Literal(decimal.Decimal(text)))
+    assert found.type == DecimalType(precision, scale)
+
+
+@pytest.mark.parametrize("text", ["1E+38", "1E-39", "1." + "0" * 38])
+def test_decimals_of_too_many_digits(text):
+    with pytest.raises(InvalidPredicateError, match="more than 38 digits"):
+        typed(Literal(decimal.Decimal(text)))

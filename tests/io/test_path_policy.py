@@ -19,6 +19,7 @@ from pyarrow import fs
 
 import tableformats as tf
 from tableformats.errors import CorruptMetadataError, PathNotAllowedError
+from tableformats.io.path_policy import PathPolicy
 from tableformats.io.storage import Storage
 from tableformats.io.stores.file_system import FileSystemStore
 from tests.support.delta_log import UUIDS, WITH_VECTORS, DeltaLog, add, first_actions, metadata
@@ -339,3 +340,13 @@ def test_a_delta_table_whose_files_were_moved(tmp_path: Path) -> None:
     moved = tf.open_table(log.root, relocate={"/no/such/place": str(tmp_path)})
     assert moved.scan().plan().file_uris() == [str(tmp_path / "f.parquet")]
     assert moved.scan().to_arrow().num_rows == 2
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_the_longest_move_wins(turned: bool) -> None:
+    policy = PathPolicy("/t", ())
+    moves = [("/old", "/t/a/much/longer/place"), ("/old/b", "/t/b"), ("/old/b/c/", "/t/c/long/")]
+    for old, new in reversed(moves) if turned else moves:
+        policy.relocate(old, new)
+    found = [policy.resolve_one(path) for path in ("/old/x", "/old/b/x", "/old/b/c/x", "/old/bc/x", "/t/y")]
+    assert found == ["/t/a/much/longer/place/x", "/t/b/x", "/t/c/long/x", "/t/a/much/longer/place/bc/x", "/t/y"]

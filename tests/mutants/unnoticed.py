@@ -29,5 +29,25 @@ EQUIVALENT: dict[str, str] = {
     "plugins/iceberg/tableformats_iceberg/avro/container.py:_cuts: 1 -> 2": (
         "into how many parts a file is cut decides the time alone"
     ),
+    "tableformats/columnar/arrays.py:_as_integers: classes == {dt.date} -> (classes != {dt.date})": (
+        "pyarrow converts dates to the same numbers, in more time"
+    ),
+    "tableformats/planning/cache/file_columns.py:FileColumns._take_all: batch_rows.key is not None and not are_most"
+    " -> ((batch_rows.key is not None) or (not are_most))": "whether files are copied decides the memory alone",
+    "tableformats/expressions/functions/arithmetic.py:_rounded_type: digits < 0 -> (digits <= 0)": (
+        "for 0 digits both ways give the same type"
+    ),
+    "plugins/delta/tableformats_delta/write/actions.py:CommitContext.timestamp: 0 -> 1": (
+        "the clock is past the first milliseconds of 1970"
+    ),
+    "plugins/delta/tableformats_delta/maintenance/cleanup.py:_unused_sidecars: 0 -> 1 (number 3)": (
+        "no sidecar is of the first millisecond of 1970"
+    ),
+    "plugins/iceberg/tableformats_iceberg/changes/row_changes.py:_compare: False -> True": (
+        "codes of paths have no nulls, so that nothing is copied"
+    ),
+    "tableformats/io/stores/renewing.py:RenewingStore._store: 0 -> 1": (
+        "the store is opened anew for each request, which takes time alone"
+    ),
 }
 """{name of a change: why every answer, error and limit is the same}."""

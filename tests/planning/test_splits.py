@@ -216,3 +216,11 @@ def test_row_groups_that_do_not_add_up(tmp_path: Path) -> None:
     with pytest.raises(CorruptMetadataError):
         for group in plan.splits(2000, open_cost=0):
             rows_of(plan, group)
+
+
+def test_a_task_is_a_whole_file(tmp_path: Path) -> None:
+    files = [FakeFile("a", 3), FakeFile("b", 4)]
+    tasks = list(snapshot_of(tmp_path, [ID], files).scan().plan().tasks())
+    assert [(task.index, task.start, task.length) for task in tasks] == [
+        (i, 0, t.size_bytes) for i, t in enumerate(tasks)
+    ]
