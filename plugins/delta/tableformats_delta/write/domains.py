@@ -35,7 +35,7 @@ def clustering_columns(snapshot: DeltaSnapshot) -> frozenset[tuple[str, ...]]:
     parts = [[name] if isinstance(name, str) else name for name in found] if isinstance(found, list) else [None]
     if not all(isinstance(names, list) and all(isinstance(n, str) for n in names) for names in parts):
         raise CorruptMetadataError("the clustering columns are no names", field=_CLUSTERING)
-    return frozenset(map(tuple, parts))
+    return frozenset(tuple(names) for names in parts if names is not None)
 
 
 def row_id_high_water(snapshot: DeltaSnapshot | None) -> int:
