@@ -28,6 +28,14 @@ MUTANTS = (
         (_UPKEEP + "test_a_store_that_does_not_tell_times_keeps_its_log",),
     ),
     Mutant(
+        "copied-rows-are-added",
+        "delta:_count",
+        "return max(0, count - (copied or 0))",
+        "return count",
+        "history says that an overwrite of a few rows added all rows of their files",
+        ("cli/test_layout.py::test_history_of_deletes_that_copy_rows",),
+    ),
+    Mutant(
         "views-are-put-as-they-are",
         "core:ObstoreStore.put",
         'memoryview(data).cast("B")',
