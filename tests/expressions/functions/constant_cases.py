@@ -74,11 +74,72 @@ def outcomes(names: list[str]) -> dict[str, dict[str, str]]:
     return found
 
 
+OPERATORS = [
+    "+",
+    "-",
+    "*",
+    "/",
+    "%",
+    "&",
+    "|",
+    "^",
+    "||",
+    "=",
+    "<>",
+    "<",
+    "<=",
+    ">",
+    ">=",
+    "<=>",
+    "<<",
+    "DIV",
+    "LIKE",
+    "RLIKE",
+]
+TYPES = [
+    "BOOLEAN",
+    "TINYINT",
+    "SMALLINT",
+    "INT",
+    "BIGINT",
+    "FLOAT",
+    "DOUBLE",
+    "DECIMAL(5,2)",
+    "DECIMAL(38,0)",
+    "STRING",
+    "BINARY",
+    "DATE",
+    "TIMESTAMP",
+]
+
+
+def of_operators() -> dict[str, dict[str, str]]:
+    """{operator: {a digest of what pairs of constants become: how many have a value}}."""
+    found: dict[str, dict[str, str]] = {}
+    for operator in OPERATORS:
+        chance = random.Random(operator)
+        pairs = [chance.choices(CONSTANTS, k=2) for _ in range(50)]
+        said = [outcome(f"({a} {operator} {b})", ansi) for ansi in (True, False) for a, b in pairs]
+        kept = [text for text in said if "Error: " not in text]
+        found[operator] = {leaves.digest(said): f"{len(kept)} of {len(said)}, {' | '.join(kept)[:200]}"}
+    return found
+
+
+def of_casts() -> dict[str, dict[str, str]]:
+    """{type: {cast: a digest of what the constants become}}."""
+    found: dict[str, dict[str, str]] = {}
+    for kind in TYPES:
+        for cast in ("CAST", "TRY_CAST"):
+            said = [outcome(f"{cast}({one} AS {kind})", ansi) for ansi in (True, False) for one in CONSTANTS]
+            found.setdefault(kind, {})[cast] = leaves.digest(said)
+    return found
+
+
 NAMES = [name for name in sorted(SIGNATURES) if name.isidentifier()]
 
 
 def main() -> None:
-    leaves.write(PINNED, {"functions": outcomes(NAMES)})
+    leaves.write(PINNED, {"functions": outcomes(NAMES), "operators": of_operators(), "casts": of_casts()})
 
 
 if __name__ == "__main__":

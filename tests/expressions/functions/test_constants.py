@@ -8,15 +8,20 @@ import pytest
 
 from tests.expressions.functions import constant_cases as cases
 
-PINNED = json.loads(cases.PINNED.read_text("utf-8"))["functions"]
+PINNED = json.loads(cases.PINNED.read_text("utf-8"))
 SHARES = 6
 
 
 @pytest.mark.parametrize("share", range(SHARES))
 def test_calls_have_their_outcomes(share: int) -> None:
     names = cases.NAMES[share::SHARES]
-    assert cases.outcomes(names) == {name: PINNED[name] for name in names}
-    assert set(cases.NAMES) == set(PINNED)
+    assert cases.outcomes(names) == {name: PINNED["functions"][name] for name in names}
+    assert set(cases.NAMES) == set(PINNED["functions"])
+
+
+def test_operators_and_casts_have_their_outcomes() -> None:
+    assert cases.of_operators() == PINNED["operators"]
+    assert cases.of_casts() == PINNED["casts"]
 
 
 MOST = 1 << 24
