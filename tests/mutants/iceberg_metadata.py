@@ -106,8 +106,8 @@ MUTANTS = (
     Mutant(
         "default-spec-for-all",
         "iceberg:manifest_spec_id",
-        "return manifest.spec_id",
-        "return default",
+        "if manifest.spec_id is None else manifest.spec_id",
+        "if manifest.spec_id is None else default",
         "manifests are read with the table's default spec",
         (*_TABLE, *_LAB),
     ),

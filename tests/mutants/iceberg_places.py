@@ -34,8 +34,8 @@ MUTANTS = (
     Mutant(
         "totals-are-not-verified",
         "iceberg:_named_counts",
-        "elif int(said) != real:",
-        "elif int(said) < real:",
+        "elif number != real:",
+        "elif number < real:",
         "a summary that counts too much passes the verifier",
         ("iceberg/test_verify.py",),
     ),
