@@ -67,8 +67,8 @@ MUTANTS = (
     Mutant(
         "server-errors-are-conflicts",
         "core:_outcome",
-        "if _may_be_done(answer.status_code):",
-        "if _may_be_done(answer.status_code):\n        return PutOutcome.LOST\n    if False:",
+        "if _may_be_done(answer.status_code): return PutOutcome.UNKNOWN",
+        "if _may_be_done(answer.status_code): return PutOutcome.LOST",
         "after 503 a commit is said to have lost, and its files are deleted",
         _SWAP,
     ),
