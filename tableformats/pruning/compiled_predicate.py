@@ -90,6 +90,10 @@ class CompiledPredicate:
         compared = {c.id for leaf, is_test in zip(leaves, tests, strict=True) if not is_test for c in leaf.columns}
         self.counted = frozenset(columns.keys() - compared)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Leaves are found by the identity of their nodes, which have another one where they are unpickled.
+        return CompiledPredicate, (self.predicate, self.nan_is_absent)
+
     def _terms_of(self, node: ex.And | ex.Or) -> list[Expression | Leaf]:
         """The children of a node, with one leaf in the place of those that can be combined."""
         by_column: dict[int, list[tuple[Expression, Leaf, bool]]] = {}

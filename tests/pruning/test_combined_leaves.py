@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import pickle
 from itertools import product
 from typing import Any
 
@@ -315,6 +316,21 @@ def test_combined_codes_match_what_the_members_match(data):
     for value in [*DOMAIN, -5.0, 0.5, 1.5, 2.5, 7.0]:
         each = [matches(codes, value) != negated for codes, negated in members]
         assert matches(combined, value) == (all(each) if of_all else any(each)), value
+
+
+@pytest.mark.parametrize("condition", ["x IN (2, 7)", "x > 4 AND x < 9", "x = 2 OR NOT (x < 5 OR x > 7)"])
+def test_another_process_decides_the_same(condition: str) -> None:
+    """Executors get predicates by pickling, and their nodes are other objects there."""
+    sent = pickle.loads(pickle.dumps(CompiledPredicate(bound(condition, "long"), nan_is_absent=True)))
+    assert sent.nan_is_absent
+    for value in range(10):
+        bounds = Bounds({1: pa.array([value])}, {1: pa.array([value])})
+        partition = pa.array([{}], pa.struct([]))
+        verdicts = [
+            one.verdicts(NO_SPEC, partition, bounds, pa.array([1]))[0]
+            for one in (sent, CompiledPredicate(bound(condition, "long")))
+        ]
+        assert verdicts[0] == verdicts[1]
 
 
 def test_a_column_that_one_alternative_needs_is_undecided() -> None:
