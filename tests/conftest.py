@@ -18,12 +18,19 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 
 from tests.support.conformance import OUTCOMES
+from tests.support.examples import EVERY, examples
 from tests.support.skips import note_outcome, write_pins
 from tests.support.summary import CASES
 from tests.support.turns import forget_ends
 
 # How fast a machine is decides no test: the first example pays for imports, and a busy machine is slow.
-settings.register_profile("tableformats", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
+settings.register_profile(
+    "tableformats",
+    deadline=None,
+    max_examples=examples(100),
+    suppress_health_check=[HealthCheck.too_slow],
+    print_blob=True,
+)
 # A long run reports the first case that fails as it is: shrinking would take its hours.
 settings.register_profile("nightly", settings.get_profile("tableformats"), phases=[Phase.explicit, Phase.generate])
 # The same cases in every run, so that what a mutant does to them is the same too.
@@ -40,7 +47,7 @@ def races_are_lost() -> Iterator[None]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    if os.environ.get("TF_NIGHTLY"):
+    if EVERY:
         return
     for item in items:
         if item.get_closest_marker("nightly"):

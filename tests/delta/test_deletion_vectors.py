@@ -356,6 +356,7 @@ def deleting(log: DeltaLog, rows: int, positions: BitMap64, **more: Any) -> Any:
     return open_table(log.root).scan()
 
 
+@pytest.mark.nightly
 def test_positions_of_several_high_words(tmp_path: Path) -> None:
     """All but some rows around 2^31 and 2^32 are deleted: what is left is read, in memory for a batch."""
     tracked = {

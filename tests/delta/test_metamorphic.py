@@ -28,6 +28,7 @@ from tests.support import delta_log as delta_support
 from tests.support import rowmodel
 from tests.support.delta_changes import inline_vector
 from tests.support.delta_log import METADATA_TYPE, DeltaLog, add, reconciled, remove
+from tests.support.examples import examples
 
 Row = tuple[int, int | None, str | None, float | None]
 """id, x, s, f."""
@@ -285,7 +286,7 @@ def negated(where: str, yes: bool) -> str:
     return f"NOT ({where})" if yes else where
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(
     histories(),
     REWRITINGS,

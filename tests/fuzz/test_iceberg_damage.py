@@ -14,6 +14,7 @@ from tableformats.errors import UnsupportedFeatureError
 from tableformats.plugin import ReadRequest
 from tableformats.plugin.report import ScanReport
 from tests.support.conformance import ROOT, needs_tables
+from tests.support.examples import examples
 from tests.support.iceberg_manifests import read_deletes
 
 pytestmark = [pytest.mark.conformance, needs_tables]
@@ -26,7 +27,7 @@ TABLES = [
     "iceberg_v3/iceberg_v3_deletion_vectors",
     "iceberg_v3/test_default_part",
 ]
-ROUNDS = 12
+ROUNDS = examples(12)
 
 
 def damage(data: bytes, source: random.Random) -> bytes:

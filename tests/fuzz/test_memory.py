@@ -1,4 +1,4 @@
-"""Ten thousand parses of sound and damaged bytes leave the process as large as it was: no error path keeps anything."""
+"""Thousands of parses of sound and damaged bytes leave the process as large as it was: no error path keeps anything."""
 
 from __future__ import annotations
 
@@ -26,10 +26,11 @@ from tableformats.errors import CorruptMetadataError, TableFormatsError
 from tableformats.io.compression import INFLATE_ERRORS, compress_avro, inflate_avro
 from tableformats.io.parquet.footers import has_sound_chunks
 from tableformats.limits import DEFAULT_LIMITS
+from tests.support.examples import examples
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
 STATUS = Path("/proc/self/statm")
-PARSES, WARM = 10_000, 2_000
+PARSES, WARM = examples(10_000), 2_000
 MOST_GROWTH = 4 << 20
 """Bytes. A leak of half a kilobyte a parse is as much; pages of the allocator come and go."""
 WANTS = [

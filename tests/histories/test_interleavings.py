@@ -6,10 +6,11 @@ from collections import Counter
 
 import pytest
 
+from ..support.examples import examples
 from ..support.summary import CASES as COUNTED
 from .interleaving import CASES, interleaved
 
-HISTORIES = 60
+HISTORIES = examples(60)
 """Of each format and level; ``python -m tests.histories run`` makes thousands."""
 
 

@@ -20,6 +20,7 @@ from tableformats.planning.residuals import residual
 from tableformats.pruning.compiled_predicate import ALL, NONE, CompiledPredicate
 from tableformats.schema import primitive
 from tests.property.test_pruning import bounds_of
+from tests.support.examples import examples
 from tests.support.rowmodel import evaluate
 from tests.support.strategies import VALUES, ModelTable, model_tables, partition_array
 
@@ -180,7 +181,7 @@ def judge(case: tuple[ModelTable, ex.Expression]) -> None:
 
 
 COMMON = settings(
-    deadline=None, max_examples=400, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
+    deadline=None, max_examples=examples(400), suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
 )
 
 

@@ -20,13 +20,14 @@ from hypothesis import strategies as st
 
 import tableformats as tf
 from tests.support import rowmodel
+from tests.support.examples import examples
 from tests.support.lab import Lab, Version
 from tests.support.lab_delta import DeltaLab
 from tests.support.lab_iceberg import IcebergLab
 from tests.support.strategies import predicates_over
 from tests.support.summary import CASES
 
-EXAMPLES = int(os.environ.get("TABLEFORMATS_EXAMPLES", 40))
+EXAMPLES = int(os.environ.get("TABLEFORMATS_EXAMPLES", examples(60)))
 FILTERS = 3
 
 

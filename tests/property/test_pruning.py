@@ -22,6 +22,7 @@ from tableformats.pruning.compiled_predicate import ALL, NONE, SOME, CompiledPre
 from tableformats.pruning.manifest_filter import PredicateManifestFilter
 from tableformats.schema import Field, Schema, primitive
 from tableformats.schema.transforms import parse_transform
+from tests.support.examples import examples
 from tests.support.rowmodel import evaluate
 from tests.support.strategies import (
     ModelFile,
@@ -57,7 +58,7 @@ def check(file: ModelFile, verdict: int, predicate: ex.Expression) -> None:
         assert all(outcome is True for outcome in outcomes), f"fully matched although {outcomes}"
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=500)
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=examples(500))
 @given(tables_and_predicates())
 def test_no_file_with_a_matching_row_is_dropped(case: tuple[ModelTable, ex.Expression]) -> None:
     table, predicate = case
@@ -74,7 +75,7 @@ def test_no_file_with_a_matching_row_is_dropped(case: tuple[ModelTable, ex.Expre
         event(f"verdict {verdict}")
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=300)
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=examples(300))
 @given(tables_and_predicates())
 def test_bounds_that_are_not_needed_change_no_verdict(case: tuple[ModelTable, ex.Expression]) -> None:
     table, predicate = case
@@ -98,7 +99,7 @@ def test_bounds_that_are_not_needed_change_no_verdict(case: tuple[ModelTable, ex
         event(f"{len(needed)} of {len(decision.undecided_columns)} columns needed")
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=200)
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=examples(200))
 @given(tables_and_predicates())
 def test_counts_are_enough_for_columns_that_nothing_is_compared_with(case: tuple[ModelTable, ex.Expression]) -> None:
     table, predicate = case
@@ -112,7 +113,7 @@ def test_counts_are_enough_for_columns_that_nothing_is_compared_with(case: tuple
     event(f"{len(program.counted)} of {len(program.columns)} columns counted")
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=200)
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=examples(200))
 @given(tables_and_predicates(), st.integers(0, 9))
 def test_what_matches_by_nan_alone_has_no_other_matching_row(
     case: tuple[ModelTable, ex.Expression], others: int
@@ -135,7 +136,7 @@ def test_what_matches_by_nan_alone_has_no_other_matching_row(
     event(f"{int(found.sum())} files, few {4 * int((verdicts != NONE).sum()) < len(files)}")
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=200)
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=examples(200))
 @given(tables_and_predicates())
 def test_a_manifest_with_a_needed_file_is_kept(case: tuple[ModelTable, ex.Expression]) -> None:
     """One summary over all files, as a manifest list holds it: Iceberg spec, "Manifest Lists"."""

@@ -15,6 +15,7 @@ from tableformats._core.masks import MAY_ANY, MAY_FALSE, MAY_NULL, MAY_TRUE
 from tableformats.expressions import tree as ex
 from tableformats.planning.residuals import _distinct, residual
 from tableformats.pruning.compiled_predicate import NONE, CompiledPredicate
+from tests.support.examples import examples
 from tests.support.predicates import bound, rows
 from tests.support.rowmodel import evaluate
 from tests.support.strategies import ModelTable, partition_array, tables_and_predicates
@@ -26,7 +27,7 @@ def leaves(predicate: ex.Expression) -> list[ex.Expression]:
     return [n for n in ex.walk(predicate) if not isinstance(n, (ex.And, ex.Or, ex.Not, ex.IsTrue, ex.Constant))]
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=400)
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=examples(400))
 @given(tables_and_predicates())
 def test_a_residual_is_true_where_the_predicate_is(case: tuple[ModelTable, ex.Expression]) -> None:
     table, predicate = case
@@ -44,7 +45,7 @@ def test_a_residual_is_true_where_the_predicate_is(case: tuple[ModelTable, ex.Ex
             assert left == ex.FALSE
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=400)
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=examples(400))
 @given(bound(), st.lists(rows(), min_size=1, max_size=4), st.lists(st.sampled_from([0, 0, MAY_TRUE, MAY_NULL])))
 def test_any_outcomes_that_hold_the_true_ones(predicate: ex.Expression, model: list[Any], more: list[int]) -> None:
     """Leaves that the rows decide are constants afterwards, whatever stands above them."""
