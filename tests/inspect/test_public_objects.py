@@ -226,7 +226,7 @@ def test_habits_name_what_there_is() -> None:
         for name, instead in habits.items():
             assert name not in dir(owner) and name not in getattr(owner, "__dataclass_fields__", {}), name
             named = instead.split(" or ")[0].removeprefix("tf.").lstrip(".").split("(")[0].split(".")[0]
-            known = tf.Table if instead.startswith("table.") else owner
+            known = {"table": tf.Table, "tf": tf}.get(instead.split(".")[0], owner)
             assert named == "table" or named in {*dir(known), *getattr(known, "__dataclass_fields__", {}), "scan"}, (
                 instead
             )
