@@ -17,6 +17,7 @@ from . import QUICK, sizes
 from .generate import Table, build
 from .planning import SPECS
 from .processes import environment
+from .report import machine, versions
 from .table_text import markdown, write
 
 FILTER = "country = 'BR' AND name < 'b' AND id > 1000000"
@@ -90,7 +91,8 @@ def main() -> None:
         print(*rows[-1], flush=True)
     if chosen.write:
         heads = [f"{format}, {what}" for format in tables for what in ("seconds", "processor time")]
-        write("commands.md", f"{chosen.files:,} files.\n\n{markdown(['command', *heads], rows)}")
+        measured = f"Measured {time.strftime('%Y-%m-%d')}, {chosen.files:,} files, {machine()}. {versions()}"
+        write("commands.md", f"{measured}\n\n{markdown(['command', *heads], rows)}")
 
 
 if __name__ == "__main__":
