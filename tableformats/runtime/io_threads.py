@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 from _thread import start_new_thread
+from collections import deque
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
@@ -17,13 +18,15 @@ from typing import Generic, TypeVar
 
 from .concurrency import free_after_fork
 
-__all__ = ["ReadAhead", "at_once"]
+__all__ = ["ReadAhead", "WriteBehind", "at_once"]
 
 Answer = TypeVar("Answer")
 Request = tuple[int, Callable[[], Answer]]
 """About how many bytes an answer has, and what asks for it."""
 MAX_BYTES_AHEAD = 256 << 20
 """Answers that wait to be taken have about so many bytes at most; a single one may have more."""
+MAX_BYTES_BEHIND = 64 << 20
+"""The same for writes that are not done."""
 SMALL_BYTES = 128 << 10
 """Requests for at most so many bytes take the time of a round trip, not of the bytes: more of them run at once."""
 
@@ -195,6 +198,54 @@ class ReadAhead(Generic[Answer]):
             with self._lock:
                 self._free += share
                 self._send()
+
+
+class WriteBehind:
+    """Writes on other threads while a block goes on; at its end all of them are done, also after an error.
+
+    The first error of a write is raised, at the end at the latest; but an error of the block comes before it.
+
+    Parameters
+    ----------
+    concurrency : int
+        The most writes at once.
+    """
+
+    def __init__(self, concurrency: int) -> None:
+        self._pool = _POOLS.of(concurrency)
+        self._unfinished: deque[tuple[int, Future[None]]] = deque()
+        self._bytes = 0
+
+    def __enter__(self) -> WriteBehind:
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        found = [future.exception() for _, future in self._unfinished]
+        self._unfinished.clear()
+        for failed in found:
+            if error is None and failed is not None:
+                raise failed
+
+    def submit(self, size: int, work: Callable[[], None]) -> None:
+        """Let a thread do ``work``, which holds about ``size`` bytes. Waits while writes hold too many.
+
+        Raises the error of an earlier write, and then does not begin ``work``.
+        """
+        while self._unfinished and (self._unfinished[0][1].done() or self._bytes + size > MAX_BYTES_BEHIND):
+            held, future = self._unfinished.popleft()
+            self._bytes -= held
+            future.result()
+        future = Future()
+        self._pool.submit(partial(_do, future, work))
+        self._unfinished.append((size, future))
+        self._bytes += size
+
+
+def _do(future: Future[None], work: Callable[[], None]) -> None:
+    try:
+        future.set_result(work())
+    except BaseException as error:
+        future.set_exception(error)
 
 
 def at_once(calls: Sequence[Callable[[], Answer]], on_threads: bool = True) -> list[Answer]:

@@ -14,7 +14,7 @@ from functools import partial
 import pytest
 
 from tableformats.runtime import io_threads
-from tableformats.runtime.io_threads import SMALL_BYTES, ReadAhead, at_once
+from tableformats.runtime.io_threads import SMALL_BYTES, ReadAhead, WriteBehind, at_once
 
 
 def requests(count: int, work: Callable[[int], int], size: int = 1) -> dict[Hashable, tuple[int, Callable[[], int]]]:
@@ -169,3 +169,67 @@ def test_a_system_without_more_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     pool.join()
     with pytest.raises(RuntimeError):
         io_threads._Pool(8).submit(done.release)  # type: ignore[arg-type]
+
+
+def test_writes_run_beside_the_block_and_end_with_it() -> None:
+    barrier, done = threading.Barrier(3), []
+
+    def work(i: int) -> None:
+        barrier.wait(10)  # the writes and the block are there at once
+        done.append(i)
+
+    with WriteBehind(4) as writes:
+        for i in range(2):
+            writes.submit(1, partial(work, i))
+        barrier.wait(10)
+    assert sorted(done) == [0, 1]
+
+
+@pytest.mark.parametrize("fails", [0, 3, 7])
+def test_errors_of_writes_are_raised_when_all_have_ended(fails: int) -> None:
+    begun, ended = [], []
+
+    def work(i: int) -> None:
+        begun.append(i)
+        time.sleep(0.01)
+        ended.append(i)
+        if i == fails:
+            raise OSError(28, "no space")
+
+    with pytest.raises(OSError, match="no space"), WriteBehind(2) as writes:
+        for i in range(8):
+            writes.submit(1, partial(work, i))
+    assert fails in begun and sorted(begun) == sorted(ended)
+
+
+def test_the_error_of_the_block_comes_first() -> None:
+    done = []
+
+    def work() -> None:
+        time.sleep(0.05)
+        done.append(1)
+        raise OSError("of the write")
+
+    with pytest.raises(ValueError, match="of the block"), WriteBehind(2) as writes:
+        writes.submit(1, work)
+        raise ValueError("of the block")
+    assert done
+
+
+def test_writes_that_hold_too_many_bytes_are_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(io_threads, "MAX_BYTES_BEHIND", 10)
+    lock, now, most = threading.Lock(), 0, 0
+
+    def work(size: int) -> None:
+        nonlocal now, most
+        with lock:
+            now += size
+            most = max(most, now)
+        time.sleep(0.005)
+        with lock:
+            now -= size
+
+    with WriteBehind(8) as writes:
+        for size in [4, 4, 4, 4, 30, 4, 4]:
+            writes.submit(size, partial(work, size))
+    assert now == 0 and most == 30

@@ -14,6 +14,7 @@ from tableformats.engines.arrow.writing.rows import reader_of, rows_of_table
 from tableformats.plugin import WriteTarget
 from tableformats.table.new_files import WrittenFiles
 from tests.support.delta_log import DeltaLog, field
+from tests.support.s3_stub import S3Stub
 
 
 def written(table: tf.Table, target: WriteTarget, *ids: int) -> WrittenFiles:
@@ -46,3 +47,27 @@ def test_files_for_another_table_are_refused_and_deleted(tmp_path: Path) -> None
     with pytest.raises(tf.CommitConflictError):
         table.append(files)
     assert not list((tmp_path / "t").rglob("*.parquet")) and tf.open_table(table.location).snapshot().version == 1
+
+
+@pytest.mark.parametrize("format", ["delta", "iceberg"])
+def test_files_are_sent_to_a_store_at_once(format: str) -> None:
+    rows = pa.table({"p": list(range(24)), "v": list(range(24))})
+    with S3Stub() as stub:
+        stub.delay = 0.02
+        location, options = "s3://bucket/t", stub.options
+        tf.write_table(rows, location, format=format, partition_by=["p"], storage_options=options)
+        assert stub.longest_chain < 24
+        table = tf.open_table(location, storage_options=options)
+        stub.requests.clear()
+        # After an error no file is left, and none arrives later.
+        stub.fault, stub.fault_count = "403", 1
+        stub.faulty = lambda request: request.method == "PUT" and request.path.endswith(".parquet")
+        with pytest.raises(tf.StorePermissionError) as raised:
+            table.append(rows)
+        assert raised.value.committed is False
+        stub.fault = ""
+        of_files = [request for request in stub.requests if request.path.endswith(".parquet")]
+        puts, deletes = ([r for r in of_files if r.method == method] for method in ("PUT", "DELETE"))
+        assert len(puts) == len(deletes) and max(r.end for r in puts) < min(r.start for r in deletes)
+        assert len([key for key in stub.objects if key.endswith(".parquet")]) == 24
+        assert table.snapshot().plan().files_total == 24

@@ -10,6 +10,7 @@ import contextlib
 import uuid
 from collections.abc import Iterable, Iterator
 from dataclasses import field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from ....io.paths import scheme_of
 from ....io.storage import Storage
 from ....plugin.partitions import PartitionField
 from ....plugin.writing.write_target import WriteTarget
+from ....runtime.io_threads import WriteBehind
 from ....schema import Field, arrow_type
 from ....schema.transform_values import transformed
 from ....write.commit_loop import errors_say_nothing_done
@@ -45,6 +47,8 @@ _CALIBRATING_BYTES = 1 << 20
 """Rows of fewer bytes do not say how much smaller than rows files are."""
 _STREAMED_BYTES = 8 << 20
 """Of rows: local files of so many are not made in memory before they are written."""
+_LOCAL_WRITES = 4
+"""Files that are brought to a local disk at once."""
 _ESCAPED = set("\"#%'*/:=?\\{[]^") | {chr(code) for code in (*range(32), 127)}
 _NULL_DIRECTORY = "__HIVE_DEFAULT_PARTITION__"
 _LONGEST_NAME = 200
@@ -90,6 +94,8 @@ class FileWriter:
         self._pending_bytes = 0
         self._bytes_a_file = self._arrow_bytes(1.0)
         self._added = AddedFiles(target)
+        is_local = scheme_of(self._root) is None
+        self._puts = WriteBehind(_LOCAL_WRITES if is_local else storage.store_of(self._root).concurrency.large)
         self.written: list[str] = []
 
     def write(self, batches: Iterable[pa.RecordBatch]) -> pa.Table:
@@ -107,20 +113,25 @@ class FileWriter:
         StoreError
             As the store fails. OSError if it is local.
         """
-        for batch in self._in_chunks(batches):
-            for key, values, rows in self._by_partition(batch):
-                pending = self._pending.setdefault(key, _Pending(values))
-                pending.batches.append(rows)
-                size = rows.nbytes + _ARRAY_BYTES * rows.num_columns
-                pending.size += size
-                self._pending_bytes += size
-                if pending.size >= self._bytes_a_file:
-                    self._flush(key)
-            if self._pending_bytes > self._buffer_bytes:
-                self._flush_greatest()
-        for key in list(self._pending):
+        with self._puts:
+            for batch in self._in_chunks(batches):
+                for key, values, rows in self._by_partition(batch):
+                    self._hold(key, values, rows)
+                if self._pending_bytes > self._buffer_bytes:
+                    self._flush_greatest()
+            for key in list(self._pending):
+                self._flush(key)
+            return self._added.table()
+
+    def _hold(self, key: tuple[Any, ...], values: tuple[pa.Scalar, ...], rows: pa.RecordBatch) -> None:
+        """Keep rows of a partition until there are enough for a file."""
+        pending = self._pending.setdefault(key, _Pending(values))
+        pending.batches.append(rows)
+        size = rows.nbytes + _ARRAY_BYTES * rows.num_columns
+        pending.size += size
+        self._pending_bytes += size
+        if pending.size >= self._bytes_a_file:
             self._flush(key)
-        return self._added.table()
 
     def _in_chunks(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The rows in greater batches where they go to partitions: each batch makes one of every partition."""
@@ -219,9 +230,12 @@ class FileWriter:
         footer = self._layout.write(table, sink)
         data = sink.getvalue()
         self.written.append(path)
-        with errors_say_nothing_done():
-            self._storage.put_new(absolute, memoryview(data))
+        self._puts.submit(data.size, partial(self._put, absolute, data))
         return data.size, footer
+
+    def _put(self, path: str, data: pa.Buffer) -> None:
+        with errors_say_nothing_done():
+            self._storage.put_new(path, memoryview(data))
 
     def _path(self, key: tuple[str | None, ...]) -> str:
         """The path of a new file."""
