@@ -68,6 +68,7 @@ def test_files_are_sent_to_a_store_at_once(format: str) -> None:
         stub.fault = ""
         of_files = [request for request in stub.requests if request.path.endswith(".parquet")]
         puts, deletes = ([r for r in of_files if r.method == method] for method in ("PUT", "DELETE"))
-        assert len(puts) == len(deletes) and max(r.end for r in puts) < min(r.start for r in deletes)
+        assert {r.path for r in puts} <= {r.path for r in deletes}
+        assert puts and max(r.end for r in puts) < min(r.start for r in deletes)
         assert len([key for key in stub.objects if key.endswith(".parquet")]) == 24
         assert table.snapshot().plan().files_total == 24
