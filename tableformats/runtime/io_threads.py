@@ -243,7 +243,8 @@ class WriteBehind:
 
 def _do(future: Future[None], work: Callable[[], None]) -> None:
     try:
-        future.set_result(work())
+        work()
+        future.set_result(None)
     except BaseException as error:
         future.set_exception(error)
 

@@ -141,7 +141,9 @@ def test_a_stream_that_breaks_leaves_nothing(tmp_path: Path, monkeypatch: pytest
 
     def batches() -> Iterator[pa.RecordBatch]:
         yield from ROWS.to_batches()
-        written.extend(files_below(tmp_path))
+        deadline = time.monotonic() + 20
+        while len(written) < 2 and time.monotonic() < deadline:  # another thread writes it
+            written[:] = files_below(tmp_path)
         raise RuntimeError("the source is away")
 
     written: list[str] = []

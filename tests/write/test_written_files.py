@@ -71,4 +71,4 @@ def test_files_are_sent_to_a_store_at_once(format: str) -> None:
         assert {r.path for r in puts} <= {r.path for r in deletes}
         assert puts and max(r.end for r in puts) < min(r.start for r in deletes)
         assert len([key for key in stub.objects if key.endswith(".parquet")]) == 24
-        assert table.snapshot().plan().files_total == 24
+        assert len(table.plan()) == 24
