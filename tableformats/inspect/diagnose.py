@@ -89,7 +89,7 @@ def diagnose(
     """
     if not len(plan):
         return Diagnosis()
-    attribution = attribution or attribute(plan.scan.reattached())
+    attribution = attribution or attribute(plan)
     by_filter = [
         *_statistics(attribution),
         *_expressions(plan, attribution),

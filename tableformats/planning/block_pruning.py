@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 import numpy as np
@@ -12,19 +12,16 @@ from ..columnar import compute as pc
 from ..columnar.arrays import to_arrow
 from ..columnar.sparse_rows import SparseRows
 from ..dataclass import dataclass
-from ..plugin.files import FileBatch
 from ..plugin.partitions import PartitionSpec
 from ..plugin.report import ScanReport
 from ..plugin.statistics import Bounds, Statistics, StatisticsSlice
 from ..pruning.column_ranges import Range, ranges_of
 from ..pruning.compiled_predicate import ALL, NONE, CompiledPredicate
 from ..schema import Field, arrow_type
-from .blocks import BatchRows, Block, CachedRange, sum_or_unknown, take_rows
+from .blocks import BatchOf, Block, CachedRange, sum_or_unknown, take_rows
+from .jobs import FileEvidence, Witness
 
-__all__ = ["BatchOf", "BlockContext", "CandidateRows", "PruneResult", "block_ranges", "prune_block"]
-
-BatchOf = Callable[[BatchRows], FileBatch]
-"""Gives the batch that rows of a block come from, which may have to be read again."""
+__all__ = ["BlockContext", "PruneResult", "block_ranges", "prune_block"]
 
 _SIDES = ("lower", "upper", "null_count", "nan_count", "value_count")
 
@@ -73,8 +70,12 @@ class PruneResult:
     counts: pa.Array | None
 
 
-def prune_block(context: BlockContext, predicate: CompiledPredicate | None, report: ScanReport) -> PruneResult:
+def prune_block(
+    context: BlockContext, predicate: CompiledPredicate | None, report: ScanReport, witness: Witness | None = None
+) -> PruneResult:
     """Prune the files of a block, and count them and those that are dropped in ``report``.
+
+    ``witness`` is told what decided, where there is a predicate.
 
     Raises
     ------
@@ -88,14 +89,16 @@ def prune_block(context: BlockContext, predicate: CompiledPredicate | None, repo
         every = context.live_rows()
         pruned = PruneResult(every, np.ones(len(every), bool), take_rows(context.block.known_counts, every))
     else:
-        pruned, decoded = _pruned(context, predicate, report)
+        pruned, decoded = _pruned(context, predicate, report, witness)
         rows = decoded if rows is None else rows
     if n:
         report.count_rows(rows)
     return pruned
 
 
-def _pruned(context: BlockContext, predicate: CompiledPredicate, report: ScanReport) -> tuple[PruneResult, int | None]:
+def _pruned(
+    context: BlockContext, predicate: CompiledPredicate, report: ScanReport, witness: Witness | None
+) -> tuple[PruneResult, int | None]:
     """The survivors of a block, and the rows of all of its files where decoding bounds gave them."""
     block, spec = context.block, context.spec
     candidates = CandidateRows(len(block), context.live_mask)
@@ -108,8 +111,14 @@ def _pruned(context: BlockContext, predicate: CompiledPredicate, report: ScanRep
             decision = predicate.decide(sources)
             columns = tuple(f for f in columns if decision.undecided_columns[f.id].any())
             is_decided = not columns
+            compared = candidates.mask
             dropped = candidates.keep(decision.keep, is_last=is_decided)
             report.files_dropped_by_partition += dropped
+        if witness is not None and (dropped or is_decided):
+            early = ~decision.keep
+            if not is_decided:
+                compared = early if compared is None else early & compared
+            witness.add_files(FileEvidence(sources, {}, compared, early, is_early=True))
     if not candidates.n:
         return PruneResult(np.zeros(0, np.int64), np.zeros(0, bool), None), None
     if is_decided:
@@ -131,7 +140,10 @@ def _pruned(context: BlockContext, predicate: CompiledPredicate, report: ScanRep
         if for_nan is not None and predicate.nan_is_absent:
             verdicts[for_nan] = NONE
         listed = None if dropped or counts is None else sum_or_unknown(_masked(counts, candidates.mask))
-        report.files_dropped_by_bounds += candidates.keep(verdicts != NONE, is_last=True)
+        kept = verdicts != NONE
+        if witness is not None:
+            witness.add_files(FileEvidence(sources, ranges, candidates.mask, ~kept, is_early=False))
+        report.files_dropped_by_bounds += candidates.keep(kept, is_last=True)
     positions = candidates.positions
     if for_nan is not None:
         report.files_kept_for_nan += int(np.count_nonzero(for_nan[positions]))

@@ -8,7 +8,7 @@ parts have keys may be cached and pruned again, on any thread; ranges that a lat
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 
 import numpy as np
@@ -28,6 +28,7 @@ from ..schema import Field, arrow_type
 
 __all__ = [
     "TARGET_FILES",
+    "BatchOf",
     "BatchRows",
     "Block",
     "BlockBuilder",
@@ -64,6 +65,10 @@ class BatchRows:
             return self.rows
         own = rows - self.start
         return own if self.rows is None else self.rows[own]
+
+
+BatchOf = Callable[[BatchRows], FileBatch]
+"""Gives the batch that rows of a block come from, which may have to be read again."""
 
 
 @dataclass

@@ -1,8 +1,9 @@
-"""What planning hands between its stages and threads: classified parts, the context of a read, and results of jobs."""
+"""What planning hands between its stages and threads: classified parts, the context of a read, results of jobs,
+and what pruning decided by."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import Protocol
 
@@ -12,12 +13,25 @@ import pyarrow as pa
 from ..dataclass import dataclass
 from ..io.path_policy import SharedPrefix
 from ..plugin.files import MetadataPart
+from ..plugin.manifest_filter import Decision
 from ..plugin.report import ScanReport
 from ..plugin.statistics import Statistics
+from ..pruning.column_ranges import Range, RangeSource
+from ..pruning.compiled_predicate import CompiledPredicate
 from .cache.block_cache import BlockCache, CachedPart
 from .request import ScanRequest
 
-__all__ = ["JobResult", "NumberedPart", "PartClassification", "PartReadContext", "PartReader", "Survivors"]
+__all__ = [
+    "Evidence",
+    "FileEvidence",
+    "JobResult",
+    "NumberedPart",
+    "PartClassification",
+    "PartReadContext",
+    "PartReader",
+    "Survivors",
+    "Witness",
+]
 
 NumberedPart = tuple[int, MetadataPart]
 """A part with its position among the parts of the snapshot."""
@@ -132,3 +146,86 @@ class PartReader(Protocol):
 
         Raises as it does: the first error.
         """
+
+
+@dataclass(frozen=True)
+class FileEvidence:
+    """What pruning decided ``n`` files of a block by.
+
+    Attributes
+    ----------
+    sources : sequence of RangeSource
+        What partition values say of them.
+    ranges : mapping of field id to Range
+        Their bounds, where these were looked at.
+    compared : bool[n], optional
+        Those of them that were to be decided. None: all.
+    dropped : bool[n]
+        Those that the filter drops.
+    is_early : bool
+        Whether partition values alone dropped them, and nothing more was read of them.
+    """
+
+    sources: Sequence[RangeSource]
+    ranges: Mapping[int, Range]
+    compared: np.ndarray | None
+    dropped: np.ndarray
+    is_early: bool
+
+
+class Witness(Protocol):
+    """Is told what pruning decides by, on any thread."""
+
+    def add_groups(self, sources: Sequence[RangeSource], decision: Decision) -> None:
+        """Manifests, or row groups of a checkpoint, were decided by these sources."""
+
+    def add_files(self, found: FileEvidence) -> None:
+        """Files were decided; each file of a block once."""
+
+
+_MOST_KEPT = 32_768
+"""Files, about a hundred bytes each. Pruning more of them again takes a small part of their plan."""
+
+
+class Evidence:
+    """What a plan of few files was decided by, kept so that they need not be pruned again to be explained.
+
+    Attributes
+    ----------
+    predicate : CompiledPredicate
+    groups : list of (sources, decision)
+    files : list of FileEvidence
+    is_whole : bool
+        False: there were too many files, and nothing is kept.
+    """
+
+    def __init__(self, predicate: CompiledPredicate) -> None:
+        self.predicate = predicate
+        self.groups: list[tuple[Sequence[RangeSource], Decision]] = []
+        self.files: list[FileEvidence] = []
+        self.is_whole = True
+        self._n = 0
+
+    def add_groups(self, sources: Sequence[RangeSource], decision: Decision) -> None:
+        """See :meth:`Witness.add_groups`."""
+        if self._has_room(len(decision.verdicts)):
+            self.groups.append((sources, decision))
+
+    def add_files(self, found: FileEvidence) -> None:
+        """See :meth:`Witness.add_files`."""
+        if self._has_room(len(found.dropped)):
+            self.files.append(found)
+
+    def _has_room(self, n: int) -> bool:
+        self._n += n  # threads may lose an addition: the limit is a rough one
+        if self._n > _MOST_KEPT:
+            self.is_whole = False
+            self.groups, self.files = [], []
+        return self.is_whole
+
+    def tell(self, witness: Witness) -> None:
+        """Tell ``witness`` all that is kept."""
+        for sources, decision in self.groups:
+            witness.add_groups(sources, decision)
+        for found in self.files:
+            witness.add_files(found)

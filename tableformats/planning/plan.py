@@ -19,7 +19,7 @@ from ..runtime.concurrency import cached_property
 from ..runtime.pickling import Portable, compact
 from ..schema import Schema
 from .handle import SnapshotHandle
-from .jobs import PartReader
+from .jobs import Evidence, PartReader
 from .record_counts import RecordCounts
 from .request import ScanRequest
 
@@ -49,6 +49,8 @@ class FilePlan(Portable):
         What planning read, dropped and kept.
     prefix : SharedPrefix or None
         What all stored paths begin with, and mean by it, if one prefix decides that.
+    evidence : Evidence, optional
+        What pruning decided by, where this process pruned few files; see :mod:`tableformats.planning.attribution`.
     """
 
     def __init__(
@@ -60,6 +62,7 @@ class FilePlan(Portable):
         counts: RecordCounts,
         reader: PartReader | None = None,
         prefix: SharedPrefix | None = None,
+        evidence: Evidence | None = None,
     ) -> None:
         self.scan = scan
         self.survivors = survivors
@@ -68,12 +71,14 @@ class FilePlan(Portable):
         self._counts = counts
         self._reader = reader
         self.prefix = prefix
+        self.evidence = evidence
 
     def _state(self) -> dict[str, Any]:
         # Bounds of deletes are read from manifests, and planning has used them already.
         deletes = replace(self.delete_files, files=compact(self.delete_files.files), statistics=None)
         state = {name: getattr(self, name) for name in ("scan", "report", "_counts")}
-        return {**state, "survivors": compact(self.survivors), "delete_files": deletes, "_reader": None, "prefix": None}
+        local = {"_reader": None, "prefix": None, "evidence": None}
+        return {**state, "survivors": compact(self.survivors), "delete_files": deletes, **local}
 
     def __len__(self) -> int:
         return int(self.survivors.num_rows)
@@ -153,6 +158,6 @@ class FilePlan(Portable):
         positions = to_arrow(rows)
         counts = RecordCounts([pc.take(self.record_counts, positions)])
         deletes = self.delete_files.take(rows)
-        return type(self)(
-            self.scan, pc.take(self.survivors, positions), deletes, self.report, counts, self._reader, self.prefix
-        )
+        survivors = pc.take(self.survivors, positions)
+        local = self._reader, self.prefix, self.evidence
+        return type(self)(self.scan, survivors, deletes, self.report, counts, *local)

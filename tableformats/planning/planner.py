@@ -16,6 +16,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -28,7 +29,6 @@ from ..errors import TableFormatsError
 from ..io.path_policy import SharedPrefix
 from ..plugin.deletes import DeleteFiles
 from ..plugin.files import MetadataPart
-from ..plugin.manifest_filter import ManifestFilter
 from ..plugin.partitions import partition_members
 from ..plugin.report import ScanReport
 from ..plugin.snapshot import FormatSnapshot, ReadRequest
@@ -54,13 +54,22 @@ from .blocks import (
 )
 from .cache.block_cache import BlockCache, BlockSlice, CachedPart, cached_blocks
 from .cache.disk_cache import DiskPartCache
-from .jobs import JobResult, NumberedPart, PartClassification, PartReadContext, PartReader, Survivors
+from .jobs import (
+    Evidence,
+    JobResult,
+    NumberedPart,
+    PartClassification,
+    PartReadContext,
+    PartReader,
+    Survivors,
+    Witness,
+)
 from .plan import FilePlan
 from .reconciler import Reconciler, keys_of
 from .record_counts import RecordCounts
 from .request import ScanRequest
 
-__all__ = ["plan_scan", "prune_parts", "surviving_paths", "visit_blocks"]
+__all__ = ["plan_scan", "prune_again", "prune_parts", "surviving_paths", "visit_blocks"]
 
 _FEW_FILES = 256
 """Fewer survivors of a batch are copied into one chunk with others; more share the memory of what is cached."""
@@ -69,7 +78,7 @@ _MOST_COUNTED = 20_000
 _PARQUET = scalar("parquet", pa.string())
 
 Counts = list["pa.Array | tuple[object, np.ndarray]"]
-Visitor = Callable[[BlockContext, Callable[[np.ndarray], pa.Table]], None]
+Visitor = Callable[[BlockContext, Callable[[np.ndarray], pa.Table]], object]
 """Gets a block, and what gives rows of it (int64, ascending) with all of their columns."""
 
 
@@ -85,7 +94,15 @@ def plan_scan(scan: ScanRequest, reader: PartReader | None = None, *, every_dele
         As the metadata is read.
     """
     with quick_allocator(), boundary("the table's metadata", scan.snapshot.location):
-        return _Planner(scan, reader, every_delete=every_delete).plan()
+        predicate = _compiled(scan)
+        evidence = None if predicate is None or reader is not None else Evidence(predicate)
+        planner = _Planner(scan, reader, predicate, evidence)
+        planner.every_delete = every_delete
+        return planner.plan(evidence)
+
+
+def _compiled(scan: ScanRequest) -> CompiledPredicate | None:
+    return None if scan.filter == ex.TRUE else CompiledPredicate(scan.filter, scan.nan == "absent")
 
 
 def _rows_in_total(scan: ScanRequest) -> int | None:
@@ -134,37 +151,24 @@ def prune_parts(
         yield from planner.read_and_prune(parts)
 
 
-def visit_blocks(
-    scan: ScanRequest,
-    visitor: Visitor,
-    watch: Callable[[ManifestFilter], ManifestFilter] | None = None,
-    predicate: CompiledPredicate | None = None,
-) -> ScanReport:
+def visit_blocks(scan: ScanRequest, visitor: Visitor) -> None:
     """Read the metadata of ``scan`` as a plan does, and show each block to ``visitor`` in the place of pruning it.
 
-    Parameters
-    ----------
-    scan : ScanRequest
-        Its limit is ignored.
-    visitor : callable
-        Called on any thread. It may ask for bounds of the columns of the filter.
-    watch : callable, optional
-        Makes the filter of manifests from the one that planning would use. None: no manifest is skipped.
-    predicate : CompiledPredicate, optional
-        The filter, where it is compiled already.
-
-    Raises
-    ------
-    CorruptMetadataError, UnsupportedFeatureError, PathNotAllowedError
-        As the metadata is read.
+    No manifest is skipped, and the limit is ignored. ``visitor`` is called on any thread. It may ask for bounds of the
+    columns of the filter. Raises as :func:`plan_scan` does.
     """
-    planner = _Planner(scan, predicate=predicate)
-    planner.visitor = visitor
-    manifests = planner.request.manifest_filter
-    planner.request.manifest_filter = None if watch is None or manifests is None else watch(manifests)
-    with quick_allocator(), boundary("the table's metadata", scan.snapshot.location):
-        for _ in planner.survivors():
-            pass
+    planner = _Planner(scan)
+    planner.request_for_parts.manifest_filter = None
+    planner.visit(visitor)
+
+
+def prune_again(scan: ScanRequest, predicate: CompiledPredicate, witness: Witness) -> ScanReport:
+    """Tell ``witness`` what a plan of ``scan`` is decided by. ``predicate`` is its compiled filter.
+
+    Cheap where the snapshot was planned before and its metadata is cached. Raises as :func:`plan_scan` does.
+    """
+    planner = _Planner(scan, None, predicate, witness)
+    planner.visit(lambda context, _: prune_block(context, predicate, ScanReport(), witness))
     return planner.report
 
 
@@ -176,19 +180,19 @@ class _Planner:
         scan: ScanRequest,
         reader: PartReader | None = None,
         predicate: CompiledPredicate | None = None,
-        every_delete: bool = False,
+        witness: Witness | None = None,
     ) -> None:
+        """``predicate``: the filter, where it is compiled already. ``witness`` is told what pruning decides by."""
         handle = scan.snapshot
-        self.every_delete = every_delete
+        self.every_delete = False
         self.visitor: Visitor | None = None
         self.scan = scan
         self.reader = reader
         self.storage = handle.storage
         self.reads_ahead = ExitStack()
         self.snapshot: FormatSnapshot = handle.format_snapshot
-        if predicate is None and scan.filter != ex.TRUE:
-            predicate = CompiledPredicate(scan.filter, scan.nan == "absent")
-        self.predicate = predicate
+        self.predicate = _compiled(scan) if predicate is None else predicate
+        self.witness = witness
         self.report = ScanReport(
             format=handle.table_format,
             version=self.snapshot.version,
@@ -204,12 +208,16 @@ class _Planner:
             PredicateManifestFilter(self.predicate, specs) if self.predicate else None,
             read_elsewhere=reader is not None,
         )
+        self.request_for_parts = self.request
+        if self.predicate and witness is not None:
+            watched = PredicateManifestFilter(self.predicate, specs, witness.add_groups)
+            self.request_for_parts = replace(self.request, manifest_filter=watched)
         self.partition_fields = partition_members(specs)
         self.block_cache = BlockCache(handle.cache, specs)
         self.disk_cache = DiskPartCache(handle.cache.directory, handle.cache.table_key, specs)
         self.reconciler = Reconciler(self.block_cache.seed)
 
-    def plan(self) -> FilePlan:
+    def plan(self, evidence: Evidence | None) -> FilePlan:
         report = self.report
         before = self.storage.meter.now()
         with report.stage("total"), self.reads_ahead:
@@ -234,12 +242,19 @@ class _Planner:
         is_small = report.files_total <= _MOST_COUNTED and not report.manifests_uncounted
         if self.reader is None and self.block_cache.is_enabled and is_small:
             report.count_total = partial(_rows_in_total, self.scan)
-        return FilePlan(self.scan, survivors, delete_files, report, counts, self.reader, prefix)
+        return FilePlan(self.scan, survivors, delete_files, report, counts, self.reader, prefix, evidence)
+
+    def visit(self, visitor: Visitor) -> None:
+        """Show each block to ``visitor`` in the place of pruning it."""
+        self.visitor = visitor
+        with quick_allocator(), boundary("the table's metadata", self.scan.snapshot.location):
+            for _ in self.survivors():
+                pass
 
     def survivors(self) -> Iterator[Survivors]:
         """The survivors of all parts, block by block, in any order."""
         with self.report.stage("metadata"):
-            parts = self.snapshot.parts(self.request)
+            parts = self.snapshot.parts(self.request_for_parts)
         self.block_cache.bind_snapshot(parts)
         classified = PartClassification.of(parts, self.block_cache)
         for _, entry in classified.cached:
@@ -373,7 +388,7 @@ class _Planner:
         if self.visitor is not None:
             self.visitor(context, partial(self._files_of, context))
             return result
-        pruned = prune_block(context, self.predicate, result.report)
+        pruned = prune_block(context, self.predicate, result.report, self.witness)
         if not len(pruned.rows):
             return result
         with result.report.stage("metadata"):

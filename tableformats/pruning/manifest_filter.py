@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -26,15 +26,22 @@ from .column_ranges import (
 from .compiled_predicate import CompiledPredicate
 from .replaced_text import widened_extremes
 
-__all__ = ["PredicateManifestFilter"]
+__all__ = ["GroupWatch", "PredicateManifestFilter"]
+
+GroupWatch = Callable[[Sequence[RangeSource], Decision], None]
+"""Gets what groups were decided by, and the decision. On any thread."""
 
 
 class PredicateManifestFilter(ManifestFilter):
     """A compiled predicate over summaries of manifests; see :class:`tableformats.plugin.ManifestFilter`."""
 
-    def __init__(self, predicate: CompiledPredicate, specs: Mapping[int, PartitionSpec]) -> None:
+    def __init__(
+        self, predicate: CompiledPredicate, specs: Mapping[int, PartitionSpec], watch: GroupWatch | None = None
+    ) -> None:
+        """``watch`` is told of each decision."""
         self._predicate = predicate
         self._specs = specs
+        self._watch = watch
 
     def decide(
         self,
@@ -53,7 +60,10 @@ class PredicateManifestFilter(ManifestFilter):
         if bounds is not None:
             found = ranges_of(_over_texts(bounds), pa.nulls(n, pa.int64()), self._predicate.columns)
             sources.append(BoundsRangeSource(found, n))
-        return self._predicate.decide(sources)
+        decision = self._predicate.decide(sources)
+        if self._watch is not None:
+            self._watch(sources, decision)
+        return decision
 
     @staticmethod
     def _range(lower: pa.Array, upper: pa.Array, contains_null: pa.Array, contains_nan: pa.Array) -> Range:

@@ -254,8 +254,8 @@ class ScanPlan(WithHabits, FilePlan):
     @staticmethod
     def of(plan: FilePlan) -> ScanPlan:
         """The same plan, with the verbs of users."""
-        files, deletes = plan.survivors, plan.delete_files
-        return ScanPlan(plan.scan, files, deletes, plan.report, plan.counts, plan.reader, plan.prefix)
+        files, deletes, local = plan.survivors, plan.delete_files, (plan.reader, plan.prefix, plan.evidence)
+        return ScanPlan(plan.scan, files, deletes, plan.report, plan.counts, *local)
 
     @cached_property
     def files(self) -> pa.Table:
@@ -407,15 +407,16 @@ class ScanPlan(WithHabits, FilePlan):
     def attribution(self) -> Attribution:
         """What each part of the filter (what its outermost AND joins) dropped, and why it kept the other files.
 
-        Each part is judged over the bounds that the plan left in the cache, in less than a tenth of the time of a first
-        plan of a large table; where nothing is cached, the metadata is read again. Raises as planning does.
+        Each part is judged over the bounds that planning looked at, in less than a tenth of the time of a first plan.
+        A plan of many files is made again for that from the cache; where nothing is cached, the metadata is read again.
+        Raises as planning does.
 
         >>> tf.open_table("events").plan("day = 2 AND id > 3").attribution.parts
         [PartCounts('day = 2' drops 1, keeps 1 all_rows_match), PartCounts('id > 3' drops 1, keeps 1 within_bounds)]
         """
         from ..planning.attribution import attribute
 
-        return attribute(self.scan.reattached())
+        return attribute(self)
 
     def why(self, file: str) -> FileVerdict:
         """Why one file is planned or dropped: the verdict of each part of the filter, with the bounds that decided.

@@ -148,7 +148,7 @@ def _query(scan: ScanRequest, clusterings: Sequence[ColumnClustering]) -> Iterat
     others = "The others cannot hold such a row:" if report.files_planned < report.files_total else ""
     yield _text(f"It reads {read}, {bytes_text(report.bytes_planned)}{of_bytes}. {others}")
     yield report.funnel_html()
-    attribution = attribute(scan.reattached())
+    attribution = attribute(plan)
     if attribution.parts:
         yield _heading("What each part of the filter did")
         names = ["part of the filter", "files dropped", "files kept, and why", "what to do"]

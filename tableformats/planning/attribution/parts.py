@@ -8,25 +8,24 @@ were read; over all parts, dropped by any + dropped by several together + planne
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from threading import Lock
 
 import numpy as np
-import pyarrow as pa
 
 from ... import expressions as ex
 from ...dataclass import dataclass
 from ...display import shortened
 from ...expressions import Expression
-from ...plugin.manifest_filter import Decision, ManifestFilter
-from ...plugin.statistics import Bounds
+from ...plugin.manifest_filter import Decision
 from ...pruning.column_ranges import Range, RangeSource
 from ...pruning.compiled_predicate import NONE, CompiledPredicate
-from ...pruning.manifest_filter import PredicateManifestFilter
-from ..block_pruning import BlockContext, CandidateRows, block_ranges
+from ..block_pruning import BlockContext
 from ..blocks import take_rows
-from ..planner import visit_blocks
+from ..jobs import FileEvidence
+from ..plan import FilePlan
+from ..planner import prune_again
 from ..request import ScanRequest
 from .reasons import PartReasons, Reason
 from .widths import Widths
@@ -139,13 +138,23 @@ def parts_of(filter: Expression) -> Sequence[Expression]:
     return filter.children if isinstance(filter, ex.And) else (filter,)
 
 
-def attribute(scan: ScanRequest) -> Attribution:
-    """Plan ``scan`` again and count by parts of its filter. Raises as planning does.
+def attribute(plan: FilePlan) -> Attribution:
+    """Count by parts of the filter of ``plan`` what it was decided by. Raises as planning does.
 
-    Cost: one evaluation of each part over cached bounds. Without a cache the metadata is read again.
+    Cost: one evaluation of each part over the bounds that planning looked at. Where the plan does not have them any
+    more, it is made again from cached metadata. Without a cache the metadata is read again.
     """
-    counter = _Counter(scan)
-    report = visit_blocks(scan, counter.add, counter.watch, counter.whole if counter.parts else None)
+    report, evidence = plan.report, plan.evidence
+    if report.filter is None:
+        n = report.files_total
+        return Attribution([], n, planned=n)
+    if evidence is not None and evidence.is_whole:
+        counter = _Counter(plan.scan, evidence.predicate)
+        evidence.tell(counter)
+    else:
+        scan = plan.scan.reattached()
+        counter = _Counter(scan)
+        report = prune_again(scan, counter.whole, counter)
     found = counter.found
     found.skipped_with_manifests = report.files_skipped_with_manifests
     found.group_name = "manifests" if report.manifests_total else "row groups"
@@ -159,162 +168,97 @@ def attribute(scan: ScanRequest) -> Attribution:
 class Judge:
     """Evaluates a filter and its parts for the files of blocks, with what planning would know of them."""
 
-    def __init__(self, scan: ScanRequest) -> None:
+    def __init__(self, scan: ScanRequest, whole: CompiledPredicate | None = None) -> None:
+        """``whole``: the compiled filter; None: it is compiled here."""
         self.nan_is_absent = scan.nan == "absent"
         self.nodes = parts_of(scan.filter)
-        self.whole = CompiledPredicate(scan.filter, self.nan_is_absent)
+        self.whole = CompiledPredicate(scan.filter, self.nan_is_absent) if whole is None else whole
         self.parts = [PartReasons(node, self.whole) for node in self.nodes]
 
-    def sources(self, context: BlockContext, rows: np.ndarray | None) -> list[RangeSource]:
-        """What partition values say of these files of a block; None: of all."""
+    def sources(self, context: BlockContext, rows: np.ndarray) -> list[RangeSource]:
+        """What partition values say of these files of a block."""
         return self.whole.range_sources(context.spec, take_rows(context.block.partition, rows))
 
-    def drops(self, sources: Sequence[RangeSource], ranges: Mapping[int, Range]) -> tuple[np.ndarray, np.ndarray]:
-        """bool[parts, n], uint8[parts, n]: what each part drops alone, and why it keeps the others."""
+    def drops(
+        self, sources: Sequence[RangeSource], ranges: Mapping[int, Range], asked: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """bool[parts, n], uint8[parts, n]: what each part drops alone, and why it keeps the others.
+
+        ``asked`` (bool[n]; None: all): the files of which the second answer is wanted.
+        """
         dropped, reasons = [], []
         for part in self.parts:
-            verdicts, why = part.of(sources, ranges)
+            verdicts, why = part.of(sources, ranges, asked)
             dropped.append(part.drops(sources, ranges, verdicts, self.nan_is_absent))
             reasons.append(why)
         shape = (len(self.parts), sources[0].n)
         return np.array(dropped, bool).reshape(shape), np.array(reasons, np.uint8).reshape(shape)
 
-    def drops_by_partition(self, sources: Sequence[RangeSource]) -> np.ndarray:
-        """bool[parts, n]: what each part drops alone by partition values, of files that the whole filter drops so."""
-        if len(self.parts) == 1:
-            return np.ones((1, sources[0].n), bool)
-        verdicts = [(part, part.program.verdicts_of(sources, {})) for part in self.parts]
-        dropped = [part.drops(sources, {}, found, self.nan_is_absent) for part, found in verdicts]
-        return np.array(dropped, bool).reshape(len(self.parts), sources[0].n)
-
-    def drops_together(
-        self, dropped: np.ndarray, sources: Sequence[RangeSource], ranges: Mapping[int, Range]
-    ) -> np.ndarray:
-        """bool[n]: the files that the whole filter drops and none of its parts; ``dropped`` is that of :meth:`drops`.
-
-        The whole is more than its parts only where conditions of one column are combined.
-        """
-        found = np.zeros(sources[0].n, bool)
-        if self.whole.combines_terms:
-            rows = np.flatnonzero(~dropped.any(axis=0))
-            sources = [source.take(rows) for source in sources]
-            ranges = {i: range_.take(rows) for i, range_ in ranges.items()}
-            verdicts = self.whole.verdicts_of(sources, ranges)
-            by_nan = self.whole.matches_by_nan_alone(sources, ranges, verdicts) if self.nan_is_absent else None
-            found[rows] = (verdicts == NONE) if by_nan is None else (verdicts == NONE) | by_nan
-        return found
-
 
 class _Counter(Judge):
-    """Counts for all blocks of a plan. On any thread."""
+    """Counts what a plan was decided by. A :class:`~tableformats.planning.jobs.Witness`, on any thread."""
 
-    def __init__(self, scan: ScanRequest) -> None:
-        super().__init__(scan)
-        self._specs = scan.snapshot.format_snapshot.specs
+    def __init__(self, scan: ScanRequest, whole: CompiledPredicate | None = None) -> None:
+        super().__init__(scan, whole)
         self._lock = Lock()
         self.widths = [Widths() for _ in self.parts]
         self.found = Attribution([PartCounts(str(part.node), part.names) for part in self.parts])
 
-    def watch(self, manifests: ManifestFilter) -> ManifestFilter:
-        """A filter of manifests that decides as ``manifests`` does, and counts what each part would skip alone."""
-        if len(self.parts) == 1:
-            return _CountingManifestFilter(manifests, None, self.found)
-        alone = [PredicateManifestFilter(part.program, self._specs) for part in self.parts]
-        return _CountingManifestFilter(manifests, alone, self.found)
+    def add_groups(self, sources: Sequence[RangeSource], decision: Decision) -> None:
+        """Count the groups that each part would skip alone."""
+        dropped = ~decision.keep
+        counts = [0] * len(self.parts)
+        if dropped.any():  # what one part skips, all of them together skip
+            if len(self.parts) > 1:
+                alone = [part.program.verdicts_of(sources, {}) == NONE for part in self.parts]
+            else:
+                alone = [dropped]
+            counts = [int(np.count_nonzero(own)) for own in alone]
+        with self._lock:
+            self.found.groups += len(dropped)
+            for part, count in zip(self.found.parts, counts, strict=True):
+                part.groups_dropped += count
 
-    def add(self, context: BlockContext, files: Callable[[np.ndarray], pa.Table]) -> None:
-        """Count the files of one block, in the steps of :func:`~tableformats.planning.block_pruning.prune_block`."""
-        candidates = CandidateRows(len(context.block), context.live_mask)
-        rows, columns = candidates.rows, self.whole.columns
-        sources = self.sources(context, rows)
-        if candidates.n and self.whole.uses_partitions(context.spec):
-            decision = self.whole.decide(sources)
-            columns = tuple(f for f in columns if decision.undecided_columns[f.id].any())
-            early = np.flatnonzero(~decision.keep if candidates.mask is None else ~decision.keep & candidates.mask)
-            if len(early):
-                self._count(self.drops_by_partition([source.take(early) for source in sources]))
-                candidates.keep(decision.keep)
-        if not candidates.n:
-            return
-        known = dict(context.block.ranges)  # a copy: another thread may meanwhile replace a range
-        if context.block.missing(known, columns, self.whole.counted, candidates.rows):
-            candidates.materialize()  # statistics are read only of files that the snapshot has
-        if rows is not candidates.rows:
-            rows = candidates.rows
-            sources = self.sources(context, rows)
-        ranges = block_ranges(context, known, columns, self.whole.counted, rows)[0] if columns else {}
-        dropped, reasons = self.drops(sources, ranges)
-        together = self.drops_together(dropped, sources, ranges)
-        mask = candidates.mask
-        if mask is not None:
-            dropped, reasons, together = dropped[:, mask], reasons[:, mask], together[mask]
-        self._measure(ranges, mask, reasons, ~dropped)
-        self._count(dropped, reasons, int(np.count_nonzero(together)))
+    def add_files(self, found: FileEvidence) -> None:
+        """Count files."""
+        early = found.dropped if found.is_early else None
+        dropped, reasons = self.drops(found.sources, found.ranges, None if early is None else ~early)
+        if found.compared is not None:
+            which = np.flatnonzero(found.compared)
+            dropped, reasons = dropped[:, which], reasons[:, which]
+        by_whole = found.dropped if found.compared is None else found.dropped[which]
+        self._measure(found, reasons, ~dropped)
+        self._count(dropped, reasons, by_whole, found.is_early)
 
-    def _measure(
-        self, ranges: Mapping[int, Range], mask: np.ndarray | None, reasons: np.ndarray, kept: np.ndarray
-    ) -> None:
-        """Measure the bounds of the parts' columns; ``reasons``, ``kept``: [parts, n] of the files of ``mask``."""
+    def _measure(self, found: FileEvidence, reasons: np.ndarray, kept: np.ndarray) -> None:
+        """Measure the bounds of the parts' columns; ``reasons``, ``kept``: [parts, n] of the compared files."""
         for part, widths, why, own in zip(self.parts, self.widths, reasons, kept, strict=True):
             column = part.measured
-            if column is not None and column.id in ranges:
+            if column is not None and column.id in found.ranges:
                 is_kept = own & (why == Reason.WITHIN_BOUNDS)
                 with self._lock:
-                    widths.add(ranges[column.id], mask, is_kept)
+                    widths.add(found.ranges[column.id], found.compared, is_kept)
 
-    def _count(self, dropped: np.ndarray, reasons: np.ndarray | None = None, together: int = 0) -> None:
-        """Count files by bool[parts, n], what each part drops alone, and why it keeps the others; None: the whole
-        filter drops all of them by partition values. ``together``: of the others, those that several parts drop."""
+    def _count(self, dropped: np.ndarray, reasons: np.ndarray, by_whole: np.ndarray, is_early: bool) -> None:
+        """Count files by what each part drops alone (bool[parts, n]), why it keeps the others (uint8[parts, n]), and
+        what the whole filter drops (bool[n]): where that is early, parts that keep a file were not compared with it."""
         n = dropped.shape[1]
         by_how_many = dropped.sum(axis=0, dtype=np.uint8 if len(dropped) < 256 else np.int64)
         by_any = int(np.count_nonzero(by_how_many))
+        together = int(np.count_nonzero(by_whole & (by_how_many == 0)))
         with self._lock:
             found = self.found
             found.files += n
             found.dropped += by_any
-            together = n - by_any if reasons is None else together
             found.dropped_together += together
             found.planned += n - by_any - together
-            for i, (part, own) in enumerate(zip(found.parts, dropped, strict=True)):
+            for part, own, why in zip(found.parts, dropped, reasons, strict=True):
                 count = int(np.count_nonzero(own))
                 part.dropped += count
                 part.dropped_alone += int(np.count_nonzero(own & (by_how_many == 1)))
-                if reasons is None:
-                    part.not_compared += n - count
-                    continue
-                counts = np.bincount(reasons[i][~own], minlength=len(Reason)).tolist()
+                kept = ~(own | by_whole) if is_early else ~own
+                counts = np.bincount(why[kept], minlength=len(Reason)).tolist()
+                part.not_compared += n - count - sum(counts)
                 for reason in Reason:
                     if counts[reason]:
                         part.kept[reason] = part.kept.get(reason, 0) + counts[reason]
-
-
-class _CountingManifestFilter(ManifestFilter):
-    """Decides as another filter does, and counts the groups that each part of the filter drops alone."""
-
-    def __init__(self, whole: ManifestFilter, alone: Sequence[ManifestFilter] | None, found: Attribution) -> None:
-        """``alone``: the filters of the parts; None: there is one part, the whole."""
-        self._whole = whole
-        self._alone = alone
-        self._found = found
-        self._lock = Lock()
-
-    def decide(
-        self,
-        spec_id: int,
-        lower: Mapping[int, pa.Array],
-        upper: Mapping[int, pa.Array],
-        contains_null: Mapping[int, pa.Array],
-        contains_nan: Mapping[int, pa.Array],
-        bounds: Bounds | None = None,
-    ) -> Decision:
-        """See :meth:`tableformats.plugin.ManifestFilter.decide`."""
-        decision = self._whole.decide(spec_id, lower, upper, contains_null, contains_nan, bounds)
-        with self._lock:
-            self._found.groups += len(decision.verdicts)
-            if decision.keep.all():
-                return decision  # what one part skips, all of them together skip
-            for part, own in zip(self._found.parts, self._alone or (None,), strict=True):
-                arguments = spec_id, lower, upper, contains_null, contains_nan, bounds
-                alone = decision if own is None else own.decide(*arguments)
-                part.groups_dropped += int(np.count_nonzero(~alone.keep))
-        return decision

@@ -107,7 +107,9 @@ class PartReasons:
             return None
         return self._columns[0]
 
-    def of(self, sources: Sequence[RangeSource], ranges: Mapping[int, Range]) -> tuple[np.ndarray, np.ndarray]:
+    def of(
+        self, sources: Sequence[RangeSource], ranges: Mapping[int, Range], asked: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
         """uint8[n], uint8[n]: verdicts, and the :class:`Reason` of each; that of a dropped file means nothing.
 
         Parameters
@@ -116,9 +118,14 @@ class PartReasons:
             What partition values say of the files.
         ranges : mapping of field id to Range
             The files' own bounds.
+        asked : bool[n], optional
+            The files whose reasons are asked for. None: all.
         """
         judged = self._judge(sources, ranges)
-        return judged.verdicts, self._reasons(judged, sources, ranges, judged.verdicts == SOME)
+        undecided = judged.verdicts == SOME
+        return judged.verdicts, self._reasons(
+            judged, sources, ranges, undecided if asked is None else undecided & asked
+        )
 
     def _judge(self, sources: Sequence[RangeSource], ranges: Mapping[int, Range]) -> _Judged:
         """What the part says of each file. Each leaf below it is evaluated once, where leaves are not combined."""

@@ -18,8 +18,7 @@ from ...columnar.arrays import to_arrow
 from ...columnar.sparse_rows import SparseRows
 from ...dataclass import dataclass
 from ...plugin.files import FileBatch
-from ..block_pruning import BatchOf
-from ..blocks import BatchRows
+from ..blocks import BatchOf, BatchRows
 
 __all__ = ["CachedFiles", "FileColumns"]
 
