@@ -16,7 +16,7 @@ from ..plugin.partitions import PartitionSpec
 from ..plugin.report import ScanReport
 from ..plugin.statistics import Bounds, Statistics, StatisticsSlice
 from ..pruning.column_ranges import Range, ranges_of
-from ..pruning.compiled_predicate import ALL, NONE, CompiledPredicate
+from ..pruning.compiled_predicate import ALL, NONE, CompiledPredicate, Masks, verdicts_of_outcomes
 from ..schema import Field, arrow_type
 from .blocks import BatchOf, Block, CachedRange, sum_or_unknown, take_rows
 from .jobs import FileEvidence, Witness
@@ -135,14 +135,15 @@ def _pruned(
             rows = candidates.rows
             sources = predicate.range_sources(spec, take_rows(block.partition, rows))
         ranges, counts = block_ranges(context, known, columns, predicate.counted, rows)
-        verdicts = predicate.verdicts_of(sources, ranges)
+        masks: Masks | None = None if witness is None else {}
+        verdicts = verdicts_of_outcomes(predicate.outcomes_of(sources, ranges, masks))
         for_nan = predicate.matches_by_nan_alone(sources, ranges, verdicts)
         if for_nan is not None and predicate.nan_is_absent:
             verdicts[for_nan] = NONE
         listed = None if dropped or counts is None else sum_or_unknown(_masked(counts, candidates.mask))
         kept = verdicts != NONE
         if witness is not None:
-            witness.add_files(FileEvidence(sources, ranges, candidates.mask, ~kept, is_early=False))
+            witness.add_files(FileEvidence(sources, ranges, candidates.mask, ~kept, is_early=False, masks=masks or {}))
         report.files_dropped_by_bounds += candidates.keep(kept, is_last=True)
     positions = candidates.positions
     if for_nan is not None:

@@ -17,7 +17,7 @@ from ..plugin.manifest_filter import Decision
 from ..plugin.report import ScanReport
 from ..plugin.statistics import Statistics
 from ..pruning.column_ranges import Range, RangeSource
-from ..pruning.compiled_predicate import CompiledPredicate
+from ..pruning.compiled_predicate import CompiledPredicate, Masks
 from .cache.block_cache import BlockCache, CachedPart
 from .request import ScanRequest
 
@@ -164,6 +164,8 @@ class FileEvidence:
         Those that the filter drops.
     is_early : bool
         Whether partition values alone dropped them, and nothing more was read of them.
+    masks : Masks
+        The outcomes of the filter's leaves, as far as they were evaluated.
     """
 
     sources: Sequence[RangeSource]
@@ -171,6 +173,7 @@ class FileEvidence:
     compared: np.ndarray | None
     dropped: np.ndarray
     is_early: bool
+    masks: Masks = field(default_factory=dict)
 
 
 class Witness(Protocol):

@@ -44,7 +44,10 @@ if TYPE_CHECKING:
     from ..plugin.statistics import Bounds
     from .computed_conditions import ComputedCondition
 
-__all__ = ["ALL", "NONE", "SOME", "CompiledPredicate", "combined_outcomes", "verdicts_of_outcomes"]
+__all__ = ["ALL", "NONE", "SOME", "CompiledPredicate", "Masks", "combined_outcomes", "verdicts_of_outcomes"]
+
+Masks = dict[int, np.ndarray]
+"""The masks of leaves by their identity, kept while the predicate lives. Nobody writes to them."""
 
 _IS_TRUE = np.frombuffer(IS_TRUE_TABLE, np.uint8)
 
@@ -176,10 +179,16 @@ class CompiledPredicate:
         """
         return verdicts_of_outcomes(self.outcomes_of(sources, ranges))
 
-    def outcomes_of(self, sources: Sequence[RangeSource], ranges: Mapping[int, Range]) -> np.ndarray:
-        """uint8[n]: the possible outcomes that :meth:`verdicts_of` makes verdicts of. The caller may overwrite them."""
+    def outcomes_of(
+        self, sources: Sequence[RangeSource], ranges: Mapping[int, Range], masks: Masks | None = None
+    ) -> np.ndarray:
+        """uint8[n]: the possible outcomes that :meth:`verdicts_of` makes verdicts of. The caller may overwrite them.
+
+        ``masks``: what this predicate, or one that shares its leaves, found for the same files. What is not there is
+        evaluated, and added.
+        """
         n = sources[0].n
-        return self._evaluate(self.predicate, [*sources, BoundsRangeSource(ranges, n)], n)
+        return self._evaluate(self.predicate, [*sources, BoundsRangeSource(ranges, n)], n, masks)
 
     def matches_by_nan_alone(
         self, sources: Sequence[RangeSource], ranges: Mapping[int, Range], verdicts: np.ndarray
@@ -245,23 +254,29 @@ class CompiledPredicate:
             c.id for below in ex.walk(node) if id(below) in self._leaves for c in self._leaves[id(below)][0].columns
         ]
 
-    def _evaluate(self, node: Expression | Leaf, sources: Sequence[RangeSource], n: int) -> np.ndarray:
-        """The masks of a node, uint8[n], which the caller may overwrite."""
-        if isinstance(node, Leaf):
-            return node.mask(sources, n)
+    def _evaluate(
+        self, node: Expression | Leaf, sources: Sequence[RangeSource], n: int, masks: Masks | None = None
+    ) -> np.ndarray:
+        """The masks of a node, uint8[n], which the caller may overwrite. ``masks`` as of :meth:`outcomes_of`."""
         if isinstance(node, ex.Constant):
             return np.full(n, {True: MAY_TRUE, False: MAY_FALSE, None: MAY_NULL}[node.value], np.uint8)
         if isinstance(node, ex.Not):
-            child = self._evaluate(node.child, sources, n)
+            child = self._evaluate(node.child, sources, n, masks)
             kernels.not_mask(child, child)
             return child
         if isinstance(node, ex.IsTrue):
-            return _IS_TRUE[self._evaluate(node.child, sources, n)]
+            return _IS_TRUE[self._evaluate(node.child, sources, n, masks)]
         if isinstance(node, (ex.And, ex.Or)):
-            return combined_outcomes(node, (self._evaluate(term, sources, n) for term in self._terms[id(node)]))
-        return self._leaf_outcomes(node, sources, n)
+            return combined_outcomes(node, (self._evaluate(term, sources, n, masks) for term in self._terms[id(node)]))
+        if masks is None:
+            return self._leaf_outcomes(node, sources, n)
+        if id(node) not in masks:
+            masks[id(node)] = self._leaf_outcomes(node, sources, n)
+        return masks[id(node)].copy()
 
-    def _leaf_outcomes(self, node: Expression, sources: Sequence[RangeSource], n: int) -> np.ndarray:
+    def _leaf_outcomes(self, node: Expression | Leaf, sources: Sequence[RangeSource], n: int) -> np.ndarray:
+        if isinstance(node, Leaf):
+            return node.mask(sources, n)
         leaf = self._leaves[id(node)][0]
         mask = leaf.mask(sources, n)
         if isinstance(leaf, Leaf) and isinstance(node, ex.Comparison) and node.op == "!=":

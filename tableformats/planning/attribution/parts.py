@@ -8,7 +8,7 @@ were read; over all parts, dropped by any + dropped by several together + planne
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import field
 from threading import Lock
 
@@ -19,10 +19,8 @@ from ...dataclass import dataclass
 from ...display import shortened
 from ...expressions import Expression
 from ...plugin.manifest_filter import Decision
-from ...pruning.column_ranges import Range, RangeSource
+from ...pruning.column_ranges import RangeSource
 from ...pruning.compiled_predicate import NONE, CompiledPredicate
-from ..block_pruning import BlockContext
-from ..blocks import take_rows
 from ..jobs import FileEvidence
 from ..plan import FilePlan
 from ..planner import prune_again
@@ -171,27 +169,18 @@ class Judge:
     def __init__(self, scan: ScanRequest, whole: CompiledPredicate | None = None) -> None:
         """``whole``: the compiled filter; None: it is compiled here."""
         self.nan_is_absent = scan.nan == "absent"
-        self.nodes = parts_of(scan.filter)
         self.whole = CompiledPredicate(scan.filter, self.nan_is_absent) if whole is None else whole
+        self.nodes = parts_of(self.whole.predicate)
         self.parts = [PartReasons(node, self.whole) for node in self.nodes]
 
-    def sources(self, context: BlockContext, rows: np.ndarray) -> list[RangeSource]:
-        """What partition values say of these files of a block."""
-        return self.whole.range_sources(context.spec, take_rows(context.block.partition, rows))
-
-    def drops(
-        self, sources: Sequence[RangeSource], ranges: Mapping[int, Range], asked: np.ndarray | None = None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """bool[parts, n], uint8[parts, n]: what each part drops alone, and why it keeps the others.
-
-        ``asked`` (bool[n]; None: all): the files of which the second answer is wanted.
-        """
+    def drops(self, found: FileEvidence) -> tuple[np.ndarray, np.ndarray]:
+        """bool[parts, n], uint8[parts, n]: what each part drops alone, and why it keeps the others."""
         dropped, reasons = [], []
         for part in self.parts:
-            verdicts, why = part.of(sources, ranges, asked)
-            dropped.append(part.drops(sources, ranges, verdicts, self.nan_is_absent))
+            verdicts, why = part.of(found)
+            dropped.append(part.drops(found, verdicts, self.nan_is_absent))
             reasons.append(why)
-        shape = (len(self.parts), sources[0].n)
+        shape = (len(self.parts), len(found.dropped))
         return np.array(dropped, bool).reshape(shape), np.array(reasons, np.uint8).reshape(shape)
 
 
@@ -221,8 +210,7 @@ class _Counter(Judge):
 
     def add_files(self, found: FileEvidence) -> None:
         """Count files."""
-        early = found.dropped if found.is_early else None
-        dropped, reasons = self.drops(found.sources, found.ranges, None if early is None else ~early)
+        dropped, reasons = self.drops(found)
         if found.compared is not None:
             which = np.flatnonzero(found.compared)
             dropped, reasons = dropped[:, which], reasons[:, which]

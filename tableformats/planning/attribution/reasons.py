@@ -19,8 +19,17 @@ from ...dataclass import dataclass
 from ...expressions import BoundColumn, Expression
 from ...expressions import tree as ex
 from ...pruning.column_ranges import Range, RangeSource, is_null
-from ...pruning.compiled_predicate import NONE, SOME, CompiledPredicate, combined_outcomes, verdicts_of_outcomes
+from ...pruning.compiled_predicate import (
+    NONE,
+    SOME,
+    CompiledPredicate,
+    Masks,
+    combined_outcomes,
+    verdicts_of_outcomes,
+)
 from ...runtime.concurrency import cached_property
+from ..blocks import take_rows
+from ..jobs import FileEvidence
 
 __all__ = ["PartReasons", "Reason"]
 
@@ -58,10 +67,35 @@ class _Judged:
     verdicts: np.ndarray
     below: list[_Judged] | None = None
 
-    def take(self, rows: np.ndarray) -> _Judged:
-        """Of these files."""
-        below = None if self.below is None else [child.take(rows) for child in self.below]
-        return _Judged(self.outcomes[rows], self.verdicts[rows], below)
+
+class _Files:
+    """What is known of ``n`` files, and ``rows`` (int64[k]; None: all), those of which reasons are asked for."""
+
+    def __init__(self, sources: Sequence[RangeSource], ranges: Mapping[int, Range], masks: Masks | None) -> None:
+        self.sources = sources
+        self.ranges = ranges
+        self.masks = masks
+        self.rows: np.ndarray | None = None
+        self._of_bounds: dict[int, np.ndarray] = {}
+
+    def ask(self, undecided: np.ndarray) -> int:
+        """Ask for the reasons of these files (bool[n]). Returns how many there are."""
+        rows = np.flatnonzero(undecided)
+        self.rows = None if len(rows) == len(undecided) else rows
+        return len(rows)
+
+    def asked(self, values: np.ndarray) -> np.ndarray:
+        """Of values of all files those of the files that are asked for."""
+        return values if self.rows is None else values[self.rows]
+
+    def of_bounds(self, field_id: int) -> np.ndarray:
+        """uint8[k]: what is wrong with the bounds of a column in the files that are asked for and have values."""
+        if field_id not in self._of_bounds:
+            range_ = self.ranges[field_id]
+            rows = self.rows if self.rows is None or range_.indices is None else range_.indices[self.rows]
+            found = _of_bounds(take_rows(range_.lower, rows), take_rows(range_.upper, rows))
+            self._of_bounds[field_id] = range_.expand(found) if self.rows is None else found
+        return self._of_bounds[field_id]
 
 
 class PartReasons:
@@ -107,69 +141,42 @@ class PartReasons:
             return None
         return self._columns[0]
 
-    def of(
-        self, sources: Sequence[RangeSource], ranges: Mapping[int, Range], asked: np.ndarray | None = None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """uint8[n], uint8[n]: verdicts, and the :class:`Reason` of each; that of a dropped file means nothing.
-
-        Parameters
-        ----------
-        sources : sequence of RangeSource
-            What partition values say of the files.
-        ranges : mapping of field id to Range
-            The files' own bounds.
-        asked : bool[n], optional
-            The files whose reasons are asked for. None: all.
-        """
-        judged = self._judge(sources, ranges)
+    def of(self, found: FileEvidence) -> tuple[np.ndarray, np.ndarray]:
+        """uint8[n], uint8[n]: verdicts, and the :class:`Reason` of each; that of a dropped file means nothing."""
+        files = _Files(found.sources, found.ranges, found.masks)
+        judged = self._judge(files)
         undecided = judged.verdicts == SOME
-        return judged.verdicts, self._reasons(
-            judged, sources, ranges, undecided if asked is None else undecided & asked
-        )
+        if found.is_early:
+            undecided &= ~found.dropped
+        reasons = np.full(len(undecided), Reason.ALL_ROWS_MATCH, np.uint8)
+        if count := files.ask(undecided):
+            reasons[undecided] = self._reasons(judged, files, np.ones(count, bool))
+        return judged.verdicts, reasons
 
-    def _judge(self, sources: Sequence[RangeSource], ranges: Mapping[int, Range]) -> _Judged:
+    def _judge(self, files: _Files) -> _Judged:
         """What the part says of each file. Each leaf below it is evaluated once, where leaves are not combined."""
         if not self._below or self.program.combines_terms:
-            outcomes = self.program.outcomes_of(sources, ranges)
+            outcomes = self.program.outcomes_of(files.sources, files.ranges, files.masks)
             return _Judged(outcomes, verdicts_of_outcomes(outcomes))
-        below = [child._judge(sources, ranges) for child in self._below]
+        below = [child._judge(files) for child in self._below]
         masks = iter([below[0].outcomes.copy(), *(child.outcomes for child in below[1:])])
         outcomes = combined_outcomes(self.node, masks)  # type: ignore[arg-type]
         return _Judged(outcomes, verdicts_of_outcomes(outcomes), below)
 
-    def _reasons(
-        self, judged: _Judged, sources: Sequence[RangeSource], ranges: Mapping[int, Range], asked: np.ndarray
-    ) -> np.ndarray:
-        """uint8[n]: why the files ``asked`` (bool[n]) are kept, all of which are undecided."""
-        n, count = len(asked), int(np.count_nonzero(asked))
-        if 4 * count >= 3 * n:
-            found = self._of_undecided(judged, sources, ranges, asked)
-            return found if count == n else np.where(asked, found, np.uint8(Reason.ALL_ROWS_MATCH))
-        reasons = np.full(n, Reason.ALL_ROWS_MATCH, np.uint8)
-        if count:
-            rows = np.flatnonzero(asked)
-            sources = [source.take(rows) for source in sources]
-            ranges = {f.id: ranges[f.id].take(rows) for f in self.program.columns if f.id in ranges}
-            reasons[rows] = self._of_undecided(judged.take(rows), sources, ranges, np.ones(count, bool))
-        return reasons
+    def _reasons(self, judged: _Judged, files: _Files, wanted: np.ndarray) -> np.ndarray:
+        """uint8[k]: of the files that are asked for, why those that are ``wanted`` (bool[k]) are undecided."""
+        return self._of_children(judged, files, wanted) if self._below else self._of_leaf(judged, files, wanted)
 
-    def _of_undecided(
-        self, judged: _Judged, sources: Sequence[RangeSource], ranges: Mapping[int, Range], asked: np.ndarray
-    ) -> np.ndarray:
-        if self._below:
-            return self._of_children(judged, sources, ranges, asked)
-        return self._of_leaf(sources, ranges, judged.verdicts, asked)
-
-    def _of_children(
-        self, judged: _Judged, sources: Sequence[RangeSource], ranges: Mapping[int, Range], asked: np.ndarray
-    ) -> np.ndarray:
+    def _of_children(self, judged: _Judged, files: _Files, wanted: np.ndarray) -> np.ndarray:
         is_or = isinstance(self.node, ex.Or)
-        found = np.full(len(asked), 0 if is_or else Reason.MIXED_OR, np.uint8)
-        cannot = np.zeros(len(found), bool)
+        found = np.full(len(wanted), 0 if is_or else Reason.MIXED_OR, np.uint8)
+        cannot = np.zeros(len(wanted), bool)
         for i, child in enumerate(self._below):
-            below = child._judge(sources, ranges) if judged.below is None else judged.below[i]
-            kept = asked & (below.verdicts == SOME)
-            reasons = child._reasons(below, sources, ranges, kept)
+            below = child._judge(files) if judged.below is None else judged.below[i]
+            kept = wanted & (files.asked(below.verdicts) == SOME)
+            if not kept.any():
+                continue
+            reasons = child._reasons(below, files, kept)
             if is_or:
                 np.maximum(found, reasons, out=found, where=kept)
                 cannot |= kept & (reasons >= Reason.CANNOT_PRUNE)
@@ -180,27 +187,23 @@ class PartReasons:
         # Children that are decided one by one may still leave their combination undecided.
         return np.maximum(found, np.uint8(Reason.WITHIN_BOUNDS))
 
-    def _of_leaf(
-        self, sources: Sequence[RangeSource], ranges: Mapping[int, Range], verdicts: np.ndarray, asked: np.ndarray
-    ) -> np.ndarray:
-        n = sources[0].n
+    def _of_leaf(self, judged: _Judged, files: _Files, wanted: np.ndarray) -> np.ndarray:
         if self._cannot_prune:
-            return np.full(n, Reason.CANNOT_PRUNE, np.uint8)
-        found = np.full(n, Reason.WITHIN_BOUNDS, np.uint8)
+            return np.full(len(wanted), Reason.CANNOT_PRUNE, np.uint8)
+        found = np.full(len(wanted), Reason.WITHIN_BOUNDS, np.uint8)
         for column in self._columns:
-            range_ = ranges.get(column.id)
             if column.id in self.program.counted:
                 found[:] = Reason.NULLS_AND_VALUES
-            elif range_ is not None:
-                of_column = _of_bounds(range_)
-                self._blamed.update((Reason(i), str(column)) for i in distinct(of_column[asked]))
+            elif column.id in files.ranges:
+                of_column = files.of_bounds(column.id)
+                self._blamed.update((Reason(i), str(column)) for i in distinct(of_column[wanted]))
                 np.maximum(found, of_column, out=found)
-            elif not any(source.ranges(column) for source in sources):
+            elif not any(source.ranges(column) for source in files.sources):
                 self._blamed.add((Reason.NO_STATISTICS, str(column)))
                 found[:] = Reason.NO_STATISTICS
-        by_nan = self.program.matches_by_nan_alone(sources, ranges, verdicts)
+        by_nan = self.program.matches_by_nan_alone(files.sources, files.ranges, judged.verdicts)
         if by_nan is not None:
-            found[by_nan & (found != Reason.NO_STATISTICS)] = Reason.NAN
+            found[files.asked(by_nan) & (found != Reason.NO_STATISTICS)] = Reason.NAN
         return found
 
     def columns(self, reason: Reason) -> tuple[str, ...]:
@@ -214,13 +217,11 @@ class PartReasons:
         for child in self._below:
             yield from child._leaves()
 
-    def drops(
-        self, sources: Sequence[RangeSource], ranges: Mapping[int, Range], verdicts: np.ndarray, nan_is_absent: bool
-    ) -> np.ndarray:
+    def drops(self, found: FileEvidence, verdicts: np.ndarray, nan_is_absent: bool) -> np.ndarray:
         """bool[n]: the files that this part drops, whose ``verdicts`` are those of :meth:`of`."""
         dropped = verdicts == NONE
         if nan_is_absent:
-            by_nan = self.program.matches_by_nan_alone(sources, ranges, verdicts)
+            by_nan = self.program.matches_by_nan_alone(found.sources, found.ranges, verdicts)
             if by_nan is not None:
                 dropped |= by_nan
         return dropped
@@ -241,14 +242,13 @@ def _cannot_prune(node: Expression, whole: CompiledPredicate) -> bool:
     return not CompiledPredicate(node, whole=whole).columns
 
 
-def _of_bounds(range_: Range) -> np.ndarray:
+def _of_bounds(lower: pa.Array, upper: pa.Array) -> np.ndarray:
     """uint8[n]: what is wrong with the bounds, of files that have values."""
-    no_lower, no_upper = is_null(range_.lower), is_null(range_.upper)
+    no_lower, no_upper = is_null(lower), is_null(upper)
     found = np.full(len(no_lower), Reason.WITHIN_BOUNDS, np.uint8)
-    cut = no_lower | no_upper | _is_cut(range_.lower) | _is_cut(range_.upper)
-    found[cut] = Reason.CUT_BOUNDS
+    found[no_lower | no_upper | _is_cut(lower) | _is_cut(upper)] = Reason.CUT_BOUNDS
     found[no_lower & no_upper] = Reason.NO_STATISTICS
-    return range_.expand(found)
+    return found
 
 
 def _is_cut(values: pa.Array) -> np.ndarray:

@@ -20,8 +20,10 @@ from ...display import shortened
 from ...errors import InvalidPredicateError
 from ...expressions import BoundColumn, columns_of
 from ...pruning.column_ranges import Range, RangeSource
-from ...pruning.compiled_predicate import NONE
+from ...pruning.compiled_predicate import NONE, Masks, verdicts_of_outcomes
 from ..block_pruning import BlockContext, block_ranges
+from ..blocks import take_rows
+from ..jobs import FileEvidence
 from ..planner import visit_blocks
 from ..request import ScanRequest
 from .parts import Judge
@@ -142,17 +144,23 @@ class _Files(Judge):
     def _paths(self, files: pa.Table) -> pa.StringArray:
         return flat(pa.chunked_array(map(self._snapshot.resolve_paths, files["path"].chunks), pa.string()))
 
-    def _ranges(self, context: BlockContext, rows: np.ndarray, counted: frozenset[int]) -> dict[int, Range]:
-        columns = self.whole.columns
-        return block_ranges(context, dict(context.block.ranges), columns, counted, rows)[0] if columns else {}
-
-    def _verdicts(self, sources: Sequence[RangeSource], ranges: Mapping[int, Range]) -> pa.StringArray:
-        verdicts = self.whole.verdicts_of(sources, ranges)
+    def _evidence(self, context: BlockContext, rows: np.ndarray, counted: frozenset[int]) -> FileEvidence:
+        """What decides these files of a block, if nobody drops them before their bounds are read."""
+        columns, masks = self.whole.columns, Masks()
+        sources = self.whole.range_sources(context.spec, take_rows(context.block.partition, rows))
+        known = dict(context.block.ranges)
+        ranges = block_ranges(context, known, columns, counted, rows)[0] if columns else {}
+        verdicts = verdicts_of_outcomes(self.whole.outcomes_of(sources, ranges, masks))
+        dropped = verdicts == NONE
         by_nan = self.whole.matches_by_nan_alone(sources, ranges, verdicts) if self.nan_is_absent else None
-        is_dropped = verdicts == NONE if by_nan is None else (verdicts == NONE) | by_nan
-        by_partition = self.whole.verdicts_of(sources, {}) == NONE
+        if by_nan is not None:
+            dropped |= by_nan
+        return FileEvidence(sources, ranges, None, dropped, is_early=False, masks=masks)
+
+    def _verdicts(self, found: FileEvidence) -> pa.StringArray:
+        by_partition = self.whole.verdicts_of(found.sources, {}) == NONE
         return pc.take(
-            strings([PLANNED, BY_BOUNDS, BY_PARTITION]), to_arrow(is_dropped.astype(np.int64) + by_partition)
+            strings([PLANNED, BY_BOUNDS, BY_PARTITION]), to_arrow(found.dropped.astype(np.int64) + by_partition)
         )
 
 
@@ -168,9 +176,8 @@ class _AllFiles(_Files):
         rows = context.live_rows()
         if not len(rows):
             return
-        sources, ranges = self.sources(context, rows), self._ranges(context, rows, self.whole.counted)
-        dropped, _ = self.drops(sources, ranges)
-        columns = [self._paths(files(rows)), self._verdicts(sources, ranges), self._dropped_by(dropped)]
+        found = self._evidence(context, rows, self.whole.counted)
+        columns = [self._paths(files(rows)), self._verdicts(found), self._dropped_by(self.drops(found)[0])]
         with self._lock:
             self._found.append(pa.table(columns, schema=_VERDICTS))
 
@@ -208,13 +215,15 @@ class _OneFile(_Files):
                 self.verdicts.append(verdict)
 
     def _judged(self, context: BlockContext, row: np.ndarray, path: str) -> FileVerdict:
-        sources, ranges = self.sources(context, row), self._ranges(context, row, frozenset())
-        dropped, reasons = self.drops(sources, ranges)
+        found = self._evidence(context, row, frozenset())
+        dropped, reasons = self.drops(found)
         parts = tuple(
-            PartVerdict(str(node), None if own[0] else Reason(int(why[0])), tuple(_known(node, sources, ranges)))
+            PartVerdict(
+                str(node), None if own[0] else Reason(int(why[0])), tuple(_known(node, found.sources, found.ranges))
+            )
             for node, own, why in zip(self.nodes, dropped, reasons, strict=True)
         )
-        return FileVerdict(path, self._verdicts(sources, ranges)[0].as_py(), parts)
+        return FileVerdict(path, self._verdicts(found)[0].as_py(), parts)
 
 
 def _known(node: Any, sources: Sequence[RangeSource], ranges: Mapping[int, Range]) -> list[KnownRange]:
