@@ -175,6 +175,12 @@ class FileEvidence:
     is_early: bool
     masks: Masks = field(default_factory=dict)
 
+    @property
+    def nbytes(self) -> int:
+        """Memory that it holds, about: partition values are shared, or small."""
+        bounds = sum(int(range_.lower.nbytes) + int(range_.upper.nbytes) for range_ in self.ranges.values())
+        return bounds + len(self.dropped) * (8 + len(self.masks) + 3 * len(self.ranges))
+
 
 class Witness(Protocol):
     """Is told what pruning decides by, on any thread."""
@@ -186,12 +192,12 @@ class Witness(Protocol):
         """Files were decided; each file of a block once."""
 
 
-_MOST_KEPT = 32_768
-"""Files, about a hundred bytes each. Pruning more of them again takes a small part of their plan."""
+_MOST_BYTES = 16 << 20
+"""Of evidence: that of some hundred thousand files. Pruning more of them again takes a small part of their plan."""
 
 
 class Evidence:
-    """What a plan of few files was decided by, kept so that they need not be pruned again to be explained.
+    """What a plan was decided by, kept so that its files need not be pruned again to be explained.
 
     Attributes
     ----------
@@ -199,7 +205,7 @@ class Evidence:
     groups : list of (sources, decision)
     files : list of FileEvidence
     is_whole : bool
-        False: there were too many files, and nothing is kept.
+        False: there was too much of it, and nothing is kept.
     """
 
     def __init__(self, predicate: CompiledPredicate) -> None:
@@ -207,21 +213,21 @@ class Evidence:
         self.groups: list[tuple[Sequence[RangeSource], Decision]] = []
         self.files: list[FileEvidence] = []
         self.is_whole = True
-        self._n = 0
+        self._size = 0
 
     def add_groups(self, sources: Sequence[RangeSource], decision: Decision) -> None:
         """See :meth:`Witness.add_groups`."""
-        if self._has_room(len(decision.verdicts)):
+        if self._has_room(0):
             self.groups.append((sources, decision))
 
     def add_files(self, found: FileEvidence) -> None:
         """See :meth:`Witness.add_files`."""
-        if self._has_room(len(found.dropped)):
+        if self._has_room(found.nbytes):
             self.files.append(found)
 
-    def _has_room(self, n: int) -> bool:
-        self._n += n  # threads may lose an addition: the limit is a rough one
-        if self._n > _MOST_KEPT:
+    def _has_room(self, size: int) -> bool:
+        self._size += size  # threads may lose an addition: the limit is a rough one
+        if self._size > _MOST_BYTES:
             self.is_whole = False
             self.groups, self.files = [], []
         return self.is_whole
