@@ -25,10 +25,18 @@ MUTANTS = (
     ),
     Mutant(
         "bounds-of-dropped-partitions-explain",
-        "core:_Counter.add",
-        "candidates.keep(decision.keep)",
-        "pass",
-        "a part is credited with files that partition values had dropped before their bounds were read",
+        "core:_pruned",
+        "early, is_early=True",
+        "early, is_early=False",
+        "a part is said to keep files that partition values had dropped before their bounds were read",
+        _COUNTS,
+    ),
+    Mutant(
+        "explained-masks-are-overwritten",
+        "core:CompiledPredicate._evaluate",
+        "masks[id(node)].copy()",
+        "masks[id(node)]",
+        "what a leaf says of a file is read after AND and OR have written over it",
         _COUNTS,
     ),
     Mutant(

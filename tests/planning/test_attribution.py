@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import pickle
+import shutil
 import tempfile
 from collections import Counter
 from pathlib import Path
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 import tableformats as tf
+from tableformats.planning import jobs
 from tableformats.planning.attribution import Reason
 from tests.support.delta_log import DeltaLog, add, field, stats
 
@@ -54,6 +57,8 @@ def includes(bound: Bound, op: str, value: int) -> bool:
 
 @settings(deadline=None, max_examples=80)
 @given(st.lists(FILE, min_size=1, max_size=8), CONDITIONS)
+@example([(0, [0, 0], [0, 0]), (1, [0, 5], [0, 0])], [("a", "<", 0), ("b", "<", 0)])
+@example([(0, [0, 0], [0, 0]), (1, [0, 5], [0, 0])], [("p", "=", 1), ("a", ">", 0)])
 def test_counts_agree_with_brute_force(files, conditions):
     for column in "pab":  # contradictions are dropped without a look at bounds
         assume(any(all(includes((v, v), op, w) for c, op, w in conditions if c == column) for v in range(-1, 7)))
@@ -61,6 +66,7 @@ def test_counts_agree_with_brute_force(files, conditions):
     with tempfile.TemporaryDirectory() as root:
         plan = table_of(files, Path(root) / "t").scan([(c, op, v) for c, op, v in conditions]).plan()
         found = plan.attribution
+        assert pickle.loads(pickle.dumps(plan)).attribution == found  # a plan is made again, without evidence
         verdicts = plan.verdicts().to_pylist()
     conditions = list(dict.fromkeys(conditions))
     assert [part.filter for part in found.parts] == [f"{c} {op} {v}" for c, op, v in conditions]
@@ -232,6 +238,19 @@ def test_explaining_reads_no_metadata_again(tmp_path, monkeypatch):
     monkeypatch.setattr(explain, "_MOST_COUNTED", 6)
     with pytest.raises(TypeError, match="not callable"):
         plan.explain()  # rows of all files
+
+
+def test_a_plan_that_is_large_is_made_again(tmp_path, monkeypatch):
+    """One that is not needs neither a cache nor the table to be explained."""
+    filter = "p = 2 AND (a > 3 OR a < 1 AND b IS NULL) AND NOT (a = 9)"
+    table = table_of([(i % 3, (i, i + 1), None) for i in range(12)], tmp_path / "t")
+    plan = tf.open_table(table.location, cache=False).scan(filter).plan()
+    monkeypatch.setattr(jobs, "_MOST_BYTES", 100)
+    again = table.scan(filter).plan()
+    assert plan.evidence.is_whole and not again.evidence.is_whole and again.evidence.files == []
+    found = again.attribution
+    shutil.rmtree(table.location)
+    assert plan.attribution == found and found.dropped == 9
 
 
 def test_planning_pays_nothing(table, monkeypatch):
