@@ -15,11 +15,11 @@ from concurrent.futures import Future
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..errors import CorruptMetadataError, TableNotFoundError
+from ..errors import TableNotFoundError
 from ..limits import DEFAULT_LIMITS, Limits
 from ..runtime.boundary import note_path
 from ..runtime.concurrency import cached_property
-from ..runtime.io_threads import ReadAhead
+from ..runtime.io_threads import Finish, Request, on_thread
 from ..runtime.pickling import Portable
 from .local_reads import files_in, is_local_dir, is_local_file, missing_hint, open_local
 from .local_writes import create_local, link_local, write_local
@@ -28,6 +28,7 @@ from .paths import normalize, scheme_of, strip_trailing
 from .recent_bytes import RecentBytes
 from .redaction import HiddenOptions, Redactor, without_credentials
 from .request_meter import RequestMeter
+from .requests_ahead import RequestsAhead
 from .stores.addresses import credentials_of
 from .stores.base import FileInfo, ObjectStore, PutOutcome, Tail, TooLongError, past_the_end
 from .stores.file_system import open_file_system, store_of_object
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.fs
 
-__all__ = ["WHOLE_BYTES", "FileInfo", "PutOutcome", "Storage", "missing_file"]
+__all__ = ["WHOLE_BYTES", "FileInfo", "PutOutcome", "Storage"]
 
 Found = TypeVar("Found")
 WHOLE_BYTES = 8 << 20
@@ -47,16 +48,6 @@ WHOLE_BYTES = 8 << 20
 _FILE_SUFFIXES = (".json", ".parquet", ".avro")
 _RECENT_BYTES = 64 << 20
 _KEYS_PER_PAGE = 1000
-
-
-def missing_file(what: str, path: str) -> CorruptMetadataError:
-    """The error for a file that a table names and its store does not have."""
-    return CorruptMetadataError(
-        f"{what} is missing",
-        path=path,
-        hint="It may have been cleaned up since the table was opened: open it again. If the table was moved, open it "
-        "with relocate=True or relocate={old: new}",
-    )
 
 
 class Storage(Portable):
@@ -118,7 +109,7 @@ class Storage(Portable):
         """What belongs to this process alone."""
         self.meter = RequestMeter()
         self._recent = RecentBytes(_RECENT_BYTES)
-        self._ahead: tuple[ReadAhead[Any], ...] = ()
+        self._ahead = RequestsAhead()
         self._remembered: dict[tuple[str, str], Future[Any]] | None = None
         self._provided: dict[str, bytes] = {}
 
@@ -267,13 +258,28 @@ class Storage(Portable):
         """The bytes of a remote file, within the limits, by one request."""
         if offset < 0 or (length or 0) < 0:
             raise past_the_end(path, offset, length or 0, 0)
-        if offset == 0 and length is None and (found := self._taken(path)) is not None:
+        if offset == 0 and length is None and (found := self._ahead.take(path)) is not None:
             return found  # type: ignore[no-any-return]
         return self._request(path, offset, length, self.meter.chain)
 
     def _request(self, path: str, offset: int, length: int | None, waited_for: int) -> memoryview:
+        get = partial(self.store_of(path).get, path, offset, length, self.limits.metadata_bytes)
+        return self._counted(path, waited_for, get)
+
+    def _begin(self, path: str, size: int, waited_for: int, finish: Finish[memoryview]) -> None:
+        """Begin to read a whole file of about ``size`` bytes."""
+
+        def count(answer: Callable[[], memoryview]) -> None:
+            finish(partial(self._counted, path, waited_for, answer))
+
+        self.store_of(path).begin_get(path, size, self.limits.metadata_bytes, count)
+
+    def _begin_pages(self, path: str, waited_for: int, finish: Finish[tuple[int, Iterator[Any]]]) -> None:
+        self.store_of(path).begin_pages(path, lambda answer: finish(lambda: (waited_for, answer())))
+
+    def _counted(self, path: str, waited_for: int, answer: Callable[[], memoryview]) -> memoryview:
         try:
-            data = self.store_of(path).get(path, offset, length, self.limits.metadata_bytes)
+            data = answer()
         except TooLongError as error:
             raise self.limits.exceeded("metadata_bytes", f"{error.size} bytes", path=path) from None
         self.meter.count(waited_for, len(data))
@@ -327,7 +333,7 @@ class Storage(Portable):
             return pa.BufferReader(pa.py_buffer(data))
 
         def read() -> Tail:
-            found: Tail | None = self._taken((path, "tail"))
+            found: Tail | None = self._ahead.take((path, "tail"))
             return found or self._request_tail(path, self.meter.chain)
 
         return self._open_remote(
@@ -338,7 +344,11 @@ class Storage(Portable):
 
     @contextlib.contextmanager
     def reading_ahead(
-        self, files: Iterable[tuple[str, int]], immutable: Iterable[FileInfo] = (), whole: bool = True
+        self,
+        files: Iterable[tuple[str, int]] = (),
+        immutable: Iterable[FileInfo] = (),
+        whole: bool = True,
+        listed: Iterable[str] = (),
     ) -> Iterator[None]:
         """Within this context remote files are being read before they are asked for, all together.
 
@@ -354,40 +364,35 @@ class Storage(Portable):
             Files for :meth:`open_immutable`. Of large ones the end is read.
         whole : bool
             As :meth:`open_immutable` will be told.
+        listed : iterable of str
+            Directories that :meth:`pages` will be asked for. They are listed first.
         """
         if self.is_local:
             yield
             return
-        base = self.meter.chain
-        wanted: dict[Hashable, tuple[int, Callable[[], Any]]] = {}
+        base, most = self.meter.chain, self.store_of(self.root).concurrency
+        wanted: dict[Hashable, Request[Any]] = {
+            (path, "pages"): (1, partial(self._begin_pages, path, base)) for path in listed
+        }
         for path, size in files:
-            wanted[path] = max(size, 1), partial(self._request, path, 0, None, base)
+            wanted[path] = max(size, 1), partial(self._begin, path, size, base)
         for file in immutable:
             key = file.path, file.size, file.mtime_ms
             if whole and 0 < file.size <= WHOLE_BYTES:
                 if key not in self._recent:
-                    wanted[file.path] = file.size, partial(self._request, file.path, 0, None, base)
+                    wanted[file.path] = file.size, partial(self._begin, file.path, file.size, base)
             elif (*key, "tail") not in self._recent:
-                wanted[file.path, "tail"] = TAIL_BYTES, partial(self._request_tail, file.path, base)
+                tail = partial(self._request_tail, file.path, base)
+                wanted[file.path, "tail"] = TAIL_BYTES, partial(on_thread, tail, most.threads)
         for name in list(wanted):
-            is_local = scheme_of(name if isinstance(name, str) else name[0]) is None  # type: ignore[index]
-            if is_local or any(name in ahead for ahead in self._ahead):
+            if scheme_of(name if isinstance(name, str) else name[0]) is None:  # type: ignore[index]
                 del wanted[name]
-        most = self.store_of(self.root).concurrency
-        ahead = ReadAhead(wanted, most.large, most.small)
-        self._ahead = (*self._ahead, ahead)
-        try:
+        with self._ahead.sending(wanted, most):
             yield
-        finally:
-            self._ahead = tuple(one for one in self._ahead if one is not ahead)
-            ahead.close()
 
-    def _taken(self, key: Hashable) -> Any:
-        """What was read ahead for ``key``; None: nothing was. Raises as reading does."""
-        for ahead in self._ahead:
-            if (future := ahead.take(key)) is not None:
-                return future.result()
-        return None
+    def wait_for(self, path: str) -> None:
+        """Wait until a file has come that is being read ahead. To wait for the last one of many is to wait once."""
+        self._ahead.wait(path)
 
     @contextlib.contextmanager
     def remembering(self) -> Iterator[None]:
@@ -444,8 +449,9 @@ class Storage(Portable):
         if scheme_of(path) is None:
             yield [info for info in self.list(path) if start_after is None or info.name > start_after]
             return
-        pages = self.store_of(path).pages(path, start_after)
-        waited_for, is_first = self.meter.chain, True
+        begun = None if start_after is not None else self._ahead.take((path, "pages"))
+        waited_for, pages = begun or (self.meter.chain, self.store_of(path).pages(path, start_after))
+        is_first = True
         while (page := next(pages, None)) is not None or is_first:
             self.meter.count(waited_for, 0)
             yield page or ()

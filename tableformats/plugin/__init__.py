@@ -60,7 +60,8 @@ from ..io.parquet.chunks import check_footer, check_pages
 from ..io.parquet.footers import has_sound_chunks
 from ..io.path_policy import SharedPrefix
 from ..io.paths import common_move, normalize, normalize_all, scheme_of, strip_trailing
-from ..io.storage import WHOLE_BYTES, FileInfo, PutOutcome, Storage, missing_file
+from ..io.storage import WHOLE_BYTES, FileInfo, PutOutcome, Storage
+from ..io.stores.base import missing_file
 from ..limits import DEFAULT_LIMITS, FOOTER_ITEMS, Limits
 from ..runtime.boundary import is_fault_of_machine
 from ..runtime.collector import uncollected

@@ -1,7 +1,8 @@
-"""Requests to stores, on threads of their own: most of their time they wait, so they are many more than cores.
+"""Requests to stores that are sent before their answers are taken, and the threads for those that need one.
 
-The threads are shared by the process. Work that is given to them sends one request and waits for nothing else, so that
-no piece of work can wait for another one in the queue behind it.
+Most of their time requests wait, so the threads are many more than cores. They are shared by the process. Work that is
+given to them sends one request and waits for nothing else, so that no piece of work can wait for another one in the
+queue behind it. A store that answers without a thread (:meth:`ObjectStore.begin_get`) needs none of them.
 """
 
 from __future__ import annotations
@@ -10,19 +11,21 @@ import atexit
 from _thread import start_new_thread
 from collections import deque
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import partial
 from queue import SimpleQueue
 from threading import Event, Lock
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from .concurrency import free_after_fork
 
-__all__ = ["ReadAhead", "WriteBehind", "at_once"]
+__all__ = ["Finish", "ReadAhead", "Unfinished", "WriteBehind", "at_once", "on_thread", "raising"]
 
 Answer = TypeVar("Answer")
-Request = tuple[int, Callable[[], Answer]]
-"""About how many bytes an answer has, and what asks for it."""
+Finish = Callable[[Callable[[], Answer]], None]
+"""Is called once, on any thread, with a function that gives the answer or raises what came instead."""
+Request = tuple[int, Callable[[Finish[Answer]], None]]
+"""About how many bytes an answer has, and what sends the request and does not wait for the answer."""
 MAX_BYTES_AHEAD = 256 << 20
 """Answers that wait to be taken have about so many bytes at most; a single one may have more."""
 MAX_BYTES_BEHIND = 64 << 20
@@ -112,6 +115,40 @@ class _Pools:
 _POOLS = _Pools()
 
 
+def on_thread(work: Callable[[], Answer], size: int, finish: Finish[Answer]) -> None:
+    """Let ``finish`` call ``work`` on one of the ``size`` threads that the process shares."""
+    _POOLS.of(size).submit(partial(finish, work))
+
+
+class Unfinished:
+    """Counts requests whose answers come on threads of a library. The interpreter must not end before they came."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._count = 0
+        self._finished = Event()
+        free_after_fork(self)
+        atexit.register(self.join)
+
+    def after_fork(self) -> None:
+        """Forget the parent's requests: they are answered there."""
+        self._count, self._finished = 0, Event()
+
+    def add(self, number: int) -> None:
+        """So many requests have begun; below 0: have ended."""
+        with self._lock:
+            self._count += number
+            is_last = not self._count
+        if is_last:
+            self._finished.set()
+
+    def join(self) -> None:
+        """Wait until all requests have ended."""
+        while self._count:
+            self._finished.wait(1)
+            self._finished.clear()
+
+
 class ReadAhead(Generic[Answer]):
     """Sends requests, in order, before their answers are taken.
 
@@ -142,13 +179,13 @@ class ReadAhead(Generic[Answer]):
         self._small, self._large = concurrency, max(concurrency, small_concurrency)
         self._free = self._small * self._large
         self._most_bytes = most_bytes
+        self._is_sending = False
         free_after_fork(self)
-        with self._lock:
-            self._send()
+        self._send()
 
     def after_fork(self) -> None:
         """Forget everything: the threads that were to answer are the parent's."""
-        self._waiting, self._sent = {}, {}
+        self._waiting, self._sent, self._is_sending = {}, {}, False
 
     def __contains__(self, key: Hashable) -> bool:
         with self._lock:
@@ -160,8 +197,15 @@ class ReadAhead(Generic[Answer]):
             self._waiting.pop(key, None)
             size, future = self._sent.pop(key, (0, None))
             self._bytes -= size
-            self._send()
+        self._send()
         return future
+
+    def wait(self, key: Hashable) -> None:
+        """Wait for the answer of ``key`` if the request was sent. It is still to be taken."""
+        with self._lock:
+            _, future = self._sent.get(key, (0, None))
+        if future is not None:
+            wait([future])
 
     def close(self) -> None:
         """Send no further requests, and drop the answers."""
@@ -173,31 +217,52 @@ class ReadAhead(Generic[Answer]):
             future.cancel()
 
     def _send(self) -> None:
-        """Send what may be sent; the lock is held."""
-        while self._waiting:
-            key, (size, work) = next(iter(self._waiting.items()))
-            share = self._small if size <= SMALL_BYTES else self._large
-            if share > self._free or (self._bytes and self._bytes + size > self._most_bytes):
-                return
-            del self._waiting[key]
-            self._free -= share
-            self._bytes += size
-            future: Future[Answer] = Future()
-            self._sent[key] = size, future
-            _POOLS.of(self._large).submit(partial(self._answer, future, work, share))
+        """Send what may be sent. One thread does it at a time: an answer may come at once, and let another one go."""
+        while True:
+            with self._lock:
+                found = None if self._is_sending else self._next()
+                if found is None:
+                    return
+                self._is_sending = True
+            begin, finish = found
+            try:
+                begin(finish)
+            except Exception as error:
+                finish(partial(raising, error))
+            finally:
+                with self._lock:
+                    self._is_sending = False
 
-    def _answer(self, future: Future[Answer], work: Callable[[], Answer], share: int) -> None:
-        """Runs on a thread of the pool."""
+    def _next(self) -> tuple[Callable[[Finish[Answer]], None], Finish[Answer]] | None:
+        """What sends the next request, and takes its answer; None: nothing may be sent. The lock is held."""
+        key, (size, begin) = next(iter(self._waiting.items()), (None, (0, None)))
+        share = self._small if size <= SMALL_BYTES else self._large
+        if begin is None or share > self._free or (self._bytes and self._bytes + size > self._most_bytes):
+            return None
+        del self._waiting[key]
+        self._free -= share
+        self._bytes += size
+        future: Future[Answer] = Future()
+        self._sent[key] = size, future
+        return begin, partial(self._finish, future, share)
+
+    def _finish(self, future: Future[Answer], share: int, answer: Callable[[], Answer]) -> None:
+        """Runs on whatever thread has the answer."""
         try:
             if future.set_running_or_notify_cancel():
                 try:
-                    future.set_result(work())
+                    future.set_result(answer())
                 except BaseException as error:
                     future.set_exception(error)
         finally:
             with self._lock:
                 self._free += share
-                self._send()
+            self._send()
+
+
+def raising(error: BaseException) -> Any:
+    """Raise ``error``."""
+    raise error
 
 
 class WriteBehind:

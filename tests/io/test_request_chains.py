@@ -17,8 +17,12 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from tableformats_delta.table import DeltaTable
 
 import tableformats as tf
+from tableformats.io.catalog_commits import CatalogCommits
+from tableformats.io.storage import Storage
+from tableformats.plugin import MetadataCache, SnapshotSelector
 from tests.support.delta_log import DeltaLog, add
 from tests.support.s3_stub import Request, S3Stub
 
@@ -160,6 +164,35 @@ def test_a_hint_shortens_the_listing(stub: S3Stub, tmp_path: Path, monkeypatch: 
     stub.requests.clear()
     assert snapshot.update().version == 23
     assert names(stub) == [f"{23:020d}.json"]
+
+
+def test_the_listing_is_requested_before_what_it_confirms(stub: S3Stub, tmp_path: Path) -> None:
+    commits(tmp_path, 40)
+    stub.upload(tmp_path, "t")
+    table = tf.open_table("s3://bucket/t", storage_options=stub.options)
+    stub.requests.clear()
+    stub.delay = DELAY
+    assert table.snapshot().version == 39
+    listed = [number for number, request in enumerate(stub.requests) if "list-type" in request.query]
+    # Connections take turns, so a few may come before it.
+    assert len(stub.requests) == 41 and len(listed) == 1 and listed[0] < 20
+
+
+def test_a_catalog_is_asked_before_the_log_is_listed(stub: S3Stub, tmp_path: Path) -> None:
+    """Or a commit could be published and forgotten in between."""
+    commits(tmp_path, 3)
+    stub.upload(tmp_path, "t")
+    storage = Storage("s3://bucket/t", stub.options)
+
+    def ask() -> CatalogCommits:
+        time.sleep(0.2)
+        assert not any("list-type" in request.query for request in stub.requests)
+        return CatalogCommits(2)
+
+    page = storage.first_page("s3://bucket/t/_delta_log")
+    stub.requests.clear()
+    table = DeltaTable(storage, MetadataCache(0), None, page, ask)
+    assert table.snapshot(SnapshotSelector()).version == 2
 
 
 def test_a_second_plan_asks_for_one_listing(stub: S3Stub, tmp_path: Path) -> None:

@@ -14,11 +14,13 @@ from functools import partial
 import pytest
 
 from tableformats.runtime import io_threads
-from tableformats.runtime.io_threads import SMALL_BYTES, ReadAhead, WriteBehind, at_once
+from tableformats.runtime.io_threads import SMALL_BYTES, Finish, ReadAhead, Request, WriteBehind, at_once, on_thread
+
+THREADS = 16
 
 
-def requests(count: int, work: Callable[[int], int], size: int = 1) -> dict[Hashable, tuple[int, Callable[[], int]]]:
-    return {i: (size, lambda i=i: work(i)) for i in range(count)}  # type: ignore[misc]
+def requests(count: int, work: Callable[[int], int], size: int = 1) -> dict[Hashable, Request[int]]:
+    return {i: (size, partial(on_thread, partial(work, i), THREADS)) for i in range(count)}
 
 
 def test_answers_are_taken_once() -> None:
@@ -65,7 +67,9 @@ def test_more_small_requests_than_large_ones_run_at_once(sizes: list[int]) -> No
             running -= share
             done += 1
 
-    wanted = {i: (size, partial(work, 1 / 8 if size <= SMALL_BYTES else 1 / 2)) for i, size in enumerate(sizes)}
+    wanted: dict[Hashable, Request[None]] = {}
+    for i, size in enumerate(sizes):
+        wanted[i] = size, partial(on_thread, partial(work, 1 / 8 if size <= SMALL_BYTES else 1 / 2), THREADS)
     ReadAhead(wanted, 2, 8)
     deadline = time.monotonic() + 20
     while done < len(sizes) and time.monotonic() < deadline:
@@ -104,6 +108,35 @@ def test_errors_are_raised_where_the_answer_is_taken() -> None:
         taken.result(5)
 
 
+def test_answers_that_come_at_once() -> None:
+    """A library may have the answer before it has returned: thousands of them are sent one after the other."""
+
+    def begin(i: int, finish: Finish[int]) -> None:
+        if i % 3 == 0:
+            raise OSError(str(i))
+        finish(lambda: i)
+
+    ahead = ReadAhead({i: (1, partial(begin, i)) for i in range(3000)}, 2)
+    for i in range(3000):
+        taken = ahead.take(i)
+        assert taken is not None
+        if i % 3:
+            assert taken.result(0) == i
+        else:
+            with pytest.raises(OSError, match=str(i)):
+                taken.result(0)
+
+
+def test_answers_are_waited_for_and_taken_later() -> None:
+    release = threading.Event()
+    ahead = ReadAhead(requests(3, lambda i: i if release.wait(10) else -1), 2)
+    threading.Timer(0.1, release.set).start()
+    ahead.wait(1)
+    assert release.is_set()
+    ahead.wait("unknown")
+    assert [future.result(5) for future in map(ahead.take, range(3)) if future is not None] == [0, 1, 2]
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.thread_unsafe
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -131,13 +164,14 @@ def test_a_process_does_not_end_before_its_requests_do() -> None:
     """A thread that comes back from a store while the interpreter ends would be killed within it."""
     program = """
         import os, time
-        from tableformats.runtime.io_threads import ReadAhead
+        from functools import partial
+        from tableformats.runtime.io_threads import ReadAhead, on_thread
 
         def work():
             time.sleep(0.3)
             os.write(1, b"done\\n")
 
-        ReadAhead({i: (1, work) for i in range(3)}, 2)
+        ReadAhead({i: (1, partial(on_thread, work, 2)) for i in range(3)}, 2)
     """
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0 and done.stdout.split() == ["done"] * 3, done.stderr

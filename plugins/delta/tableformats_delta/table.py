@@ -25,6 +25,7 @@ from tableformats.plugin import (
 from .log.catalog_log import with_catalog_commits
 from .log.history import CommitTimes, history_table
 from .log.listing import Checkpoint, LogListing, LogSegment, list_log
+from .log.names import LOG_DIRECTORY
 from .log.next_commits import following, upon_own_checkpoint
 from .log.remote_log import RemoteLog
 from .snapshot.delta_snapshot import DeltaSnapshot
@@ -97,6 +98,9 @@ class DeltaTable(FormatTable):
         with ExitStack() as reading:
             expected = log.expected
             if expected is not None:
+                if self._catalog_commits is None:  # else the catalog is asked before
+                    log_directory = self._storage.join(LOG_DIRECTORY)
+                    reading.enter_context(self._storage.reading_ahead(listed=[log_directory]))
                 reading.enter_context(reading_state_ahead(self._storage, expected, self._cache))
             held = self._held()
             listing = self._counted(log.newest(), held)

@@ -9,12 +9,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import field
 from enum import Enum
+from functools import partial
+from itertools import chain, islice
 from typing import NamedTuple
 
 from ...dataclass import dataclass
 from ...errors import CorruptMetadataError
+from ...runtime.io_threads import Finish, on_thread
 
-__all__ = ["Concurrency", "FileInfo", "ObjectStore", "PutOutcome", "Tail"]
+__all__ = ["Concurrency", "FileInfo", "ObjectStore", "PutOutcome", "Tail", "missing_file"]
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,11 @@ class Concurrency:
 
     large: int = 32
     small: int = field(default_factory=_most_small)
+
+    @property
+    def threads(self) -> int:
+        """The most threads that wait for answers."""
+        return max(self.large, self.small)
 
 
 class Tail(NamedTuple):
@@ -83,6 +91,16 @@ class ObjectStore(ABC):
             Only files whose names are greater, in the order of their bytes.
         """
 
+    def begin_pages(self, directory: str, finish: Finish[Iterator[list[FileInfo]]]) -> None:
+        """Request the first of :meth:`pages`, and hand on the iterator when it has come. ``finish`` must not wait."""
+
+        def begun() -> Iterator[list[FileInfo]]:
+            pages = self.pages(directory)
+            first = [*islice(pages, 1)]
+            return chain(first, pages)
+
+        on_thread(begun, self.concurrency.threads, finish)
+
     @abstractmethod
     def below(self, directory: str) -> Iterator[list[FileInfo]]:
         """All files below ``directory``, at every depth, in pages and in any order."""
@@ -111,6 +129,18 @@ class ObjectStore(ABC):
         OSError
             The range passes the end of the file.
         """
+
+    def begin_get(self, path: str, size: int, limit: int, finish: Finish[memoryview]) -> None:
+        """Begin :meth:`get` of a whole file.
+
+        Parameters
+        ----------
+        size : int
+            How many bytes it had when it was listed. It may have others now.
+        finish : callable
+            Gets the answer. It must not wait for anything.
+        """
+        on_thread(partial(self.get, path, 0, None, limit), self.concurrency.threads, finish)
 
     @abstractmethod
     def get_ranges(self, path: str, ranges: Sequence[tuple[int, int]]) -> list[memoryview]:
@@ -163,6 +193,16 @@ def replaced(path: str) -> CorruptMetadataError:
     """The error for a file that is another one than when its end was read."""
     return CorruptMetadataError(
         "another writer replaced a file while it was read", path=path, hint="Nothing is lost: open the table again"
+    )
+
+
+def missing_file(what: str, path: str) -> CorruptMetadataError:
+    """The error for a file that a table names and its store does not have."""
+    return CorruptMetadataError(
+        f"{what} is missing",
+        path=path,
+        hint="It may have been cleaned up since the table was opened: open it again. If the table was moved, open it "
+        "with relocate=True or relocate={old: new}",
     )
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import posixpath
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ...errors import (
@@ -15,7 +16,9 @@ from ...errors import (
     TableFormatsError,
     UnsupportedFeatureError,
 )
+from ...runtime.io_threads import SMALL_BYTES, Finish, raising
 from ..redaction import Redactor, without_credentials
+from . import answers
 from .addresses import Address
 from .base import Concurrency, FileInfo, ObjectStore, PutOutcome, Tail, TooLongError, past_the_end, replaced
 from .faults import fault_of, not_of_a_store
@@ -146,6 +149,7 @@ class ObstoreStore(ObjectStore):
         self._redactor = redactor
         self.concurrency = concurrency
         self._is_anonymous = is_anonymous
+        answers.prepare(concurrency.threads)
 
     def __repr__(self) -> str:
         return f"ObstoreStore({without_credentials(self._address.root)!r})"
@@ -153,31 +157,53 @@ class ObstoreStore(ObjectStore):
     def __reduce__(self) -> Any:
         raise TypeError("a store may hold credentials and is not pickled")
 
-    def _fault(self, error: Exception, path: str) -> Exception:
+    def _fault(self, error: BaseException, path: str) -> Exception:
         return fault_of(error, path, self._redactor, self._is_anonymous)
 
     def pages(self, directory: str, start_after: str | None = None) -> Iterator[list[FileInfo]]:
         """See :meth:`ObjectStore.pages`."""
-        key = self._address.key(directory)
-        prefix = f"{key}/" if key else ""
-        for page in self._all_below(directory, prefix, None if start_after is None else prefix + start_after):
-            yield [self._info(meta) for meta in page if "/" not in meta["path"][len(prefix) :]]
+        prefix = self._prefix(directory)
+        stream = self._stream(prefix, None if start_after is None else prefix + start_after)
+        return self._directly_in(prefix, self._pages_of(directory, stream))
+
+    def begin_pages(self, directory: str, finish: Finish[Iterator[list[FileInfo]]]) -> None:
+        """See :meth:`ObjectStore.begin_pages`."""
+        prefix = self._prefix(directory)
+        stream = self._stream(prefix)
+
+        def take(first: Callable[[], Any]) -> None:
+            finish(lambda: self._directly_in(prefix, self._pages_of(directory, stream, first)))
+
+        answers.begin_request(stream.__anext__, take)
 
     def below(self, directory: str) -> Iterator[list[FileInfo]]:
         """See :meth:`ObjectStore.below`."""
-        key = self._address.key(directory)
-        for page in self._all_below(directory, f"{key}/" if key else ""):
+        for page in self._pages_of(directory, self._stream(self._prefix(directory))):
             yield [self._info(meta) for meta in page]
 
-    def _all_below(self, directory: str, prefix: str, offset: str | None = None) -> Iterator[Sequence[Any]]:
+    def _prefix(self, directory: str) -> str:
+        key = self._address.key(directory)
+        return f"{key}/" if key else ""
+
+    def _stream(self, prefix: str, offset: str | None = None) -> Any:
         import obstore
 
+        return obstore.list(self._client, prefix or None, offset=offset, chunk_size=_PAGE)
+
+    def _pages_of(self, directory: str, stream: Any, first: Callable[[], Any] | None = None) -> Iterator[Sequence[Any]]:
+        """The pages of ``stream``, of which ``first`` gives the one that was taken already."""
         try:
-            pages = iter(obstore.list(self._client, prefix or None, offset=offset, chunk_size=_PAGE))
-            while (page := next(pages, None)) is not None:
-                yield page
+            if first is not None:
+                yield first()
+            yield from stream
+        except StopAsyncIteration:  # there is no first one
+            return
         except Exception as error:
             raise self._fault(error, directory) from None
+
+    def _directly_in(self, prefix: str, pages: Iterator[Sequence[Any]]) -> Iterator[list[FileInfo]]:
+        for page in pages:
+            yield [self._info(meta) for meta in page if "/" not in meta["path"][len(prefix) :]]
 
     def _info(self, meta: Any) -> FileInfo:
         key = meta["path"]
@@ -221,6 +247,39 @@ class ObstoreStore(ObjectStore):
         if length is not None and len(data) != length:
             raise past_the_end(path, offset, length, answer.meta["size"])
         return data
+
+    def begin_get(self, path: str, size: int, limit: int, finish: Finish[memoryview]) -> None:
+        """See :meth:`ObjectStore.begin_get`.
+
+        A small file is asked for as a range that is longer by a byte: of a range obstore gives the bytes at once, of a
+        file first an answer that can be asked for them. What does not fit is asked for again, in the general way.
+        """
+        import obstore
+
+        if self._address.service == "http" or not 0 < size <= min(SMALL_BYTES, limit):
+            super().begin_get(path, size, limit, finish)
+            return
+        wanted = partial(obstore.get_range_async, self._client, self._address.key(path), start=0, length=size + 1)
+        answers.begin_request(wanted, partial(self._finish_get, path, size, limit, finish))
+
+    def _finish_get(
+        self, path: str, size: int, limit: int, finish: Finish[memoryview], answer: Callable[[], Any]
+    ) -> None:
+        try:
+            data = memoryview(answer())
+        except BaseException as error:
+            fault = self._fault(error, path)
+            if type(fault) is not StoreError or fault.status not in (None, 416):  # else it is empty, or has no ranges
+                finish(partial(raising, fault))
+                return
+        else:
+            if len(data) <= size:
+                finish(lambda: data)
+                return
+        try:
+            super().begin_get(path, size, limit, finish)
+        except RuntimeError as error:  # the system has no thread left
+            finish(partial(raising, error))
 
     def get_ranges(self, path: str, ranges: Sequence[tuple[int, int]]) -> list[memoryview]:
         """See :meth:`ObjectStore.get_ranges`."""

@@ -10,7 +10,7 @@ import io
 from collections.abc import Callable, Hashable, Iterable
 from functools import partial
 
-from ...runtime.io_threads import ReadAhead
+from ...runtime.io_threads import ReadAhead, Request, on_thread
 from .base import ObjectStore, Tail
 
 __all__ = ["TAIL_BYTES", "RemoteFile", "tail_bytes"]
@@ -67,10 +67,12 @@ class RemoteFile(io.RawIOBase):
         self._block_start = 0
         self._pieces = _pieces(ranges, self._tail_start)
         self._read: dict[int, memoryview] = {}
-        wanted: dict[Hashable, tuple[int, Callable[[], memoryview]]] = {
-            start: (stop - start, partial(self._get, start, stop - start)) for start, stop in self._pieces
+        most = store.concurrency
+        wanted: dict[Hashable, Request[memoryview]] = {
+            start: (stop - start, partial(on_thread, partial(self._get, start, stop - start), most.threads))
+            for start, stop in self._pieces
         }
-        self._ahead = ReadAhead(wanted, store.concurrency.large, store.concurrency.small)
+        self._ahead = ReadAhead(wanted, most.large, most.small)
 
     def with_ranges(self, ranges: Iterable[tuple[int, int]]) -> RemoteFile:
         """The same file, with other ranges that are being read."""

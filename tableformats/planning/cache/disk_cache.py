@@ -62,8 +62,8 @@ class DiskPartCache:
 
         ``with_keys``: the keys of its batches are needed.
         """
-        key = self._key(part)
-        if self._directory is None or key is None:
+        key = None if self._directory is None else self._key(part)
+        if key is None:
             return part
 
         def read(report: ScanReport) -> Iterator[FileBatch]:
@@ -103,8 +103,7 @@ class DiskPartCache:
 
     def _key(self, part: MetadataPart) -> str | None:
         """A text that is equal where parts are; None: no other process can compare them, or the part is not stored."""
-        text = repr(part.key)
-        if part.key is None or part.adds or " at 0x" in text:
+        if part.key is None or part.adds or " at 0x" in (text := repr(part.key)):
             return None
         return f"{_FORMAT} {pa.__version__} {self._scope} {text}"
 

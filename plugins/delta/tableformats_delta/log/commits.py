@@ -77,6 +77,8 @@ def read_commits(storage: Storage, files: Sequence[LogFile], full: bool = False)
     """
     buffer = buffer_of_thread()
     buffer.expect([file.size for file in files])
+    if files:
+        storage.wait_for(files[-1].path)
     for file in files:
         buffer.end(read_log_file_into(storage, file.path, buffer.reserve))
     commits = []

@@ -331,9 +331,10 @@ def _actions(commits: Sequence[Commit]) -> tuple[pa.RecordBatch, pa.ChunkedArray
     import numpy as np
     import pyarrow as pa
 
-    parts = [part for commit in commits for part in (commit.adds, commit.removes)]
-    live = np.repeat([True, False] * len(commits), [part.num_rows for part in parts])
-    table = pa.Table.from_batches(parts)
+    parts = [(kind, rows) for commit in commits for kind, rows in ((True, commit.adds), (False, commit.removes))]
+    parts = [part for part in parts if part[1].num_rows] or parts[:1]
+    live = np.repeat([kind for kind, _ in parts], [rows.num_rows for _, rows in parts])
+    table = pa.Table.from_batches([rows for _, rows in parts])
     stats = table.column("stats")
     rows = table.drop_columns(["stats"]).combine_chunks().to_batches()
     return rows[0] if rows else empty_rows(), stats, live

@@ -34,7 +34,9 @@ if TYPE_CHECKING:
 __all__ = ["TableState", "load_state", "reading_state_ahead"]
 
 _RUN_BYTES = 4 << 20
-_RUN_FILES = 64
+_RUN_FILES = {"opened": 64, "requested": 2048}
+"""The most files of a run. To open one takes long, so threads share them. Those that were requested come by themselves:
+there threads are worth their time where much is to be decoded."""
 _HINT = "The log is incomplete: restore its first commit or a checkpoint that holds the action"
 
 
@@ -196,7 +198,8 @@ def _read_all(
                 missing.append(file)
             else:
                 found[file] = commit
-    for commits in in_order(lambda run: read_commits(storage, run), _runs(missing)) if missing else ():
+    todo = _runs(missing, storage.is_local)
+    for commits in in_order(lambda run: read_commits(storage, run), todo) if missing else ():
         for commit in commits:
             # Twice the text is estimated: to measure the arrays is too slow for thousands of small commits.
             cache.keep(("commit", commit.file), commit, 2 * commit.file.size)
@@ -204,9 +207,9 @@ def _read_all(
     return [found[file] for file in files]
 
 
-def _runs(files: Sequence[LogFile]) -> Iterator[list[LogFile]]:
+def _runs(files: Sequence[LogFile], are_local: bool) -> Iterator[list[LogFile]]:
     """Files that are read in turn and decoded together. On a remote store all of them are being read ahead."""
-    least = _RUN_BYTES // _RUN_FILES
+    least = _RUN_BYTES // _RUN_FILES["opened" if are_local else "requested"]
     return runs(files, lambda file: max(file.size, least), _RUN_BYTES)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from ....errors import StoreError, TableFormatsError, UnsupportedFeatureError
-from ....io.storage import missing_file
+from ....io.stores.base import missing_file
 from ....limits import Limits
 from .column_tree import FileNode, numbered_as
 from .data_file import ByteRange, DataFile, typed_errors
