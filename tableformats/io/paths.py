@@ -25,7 +25,7 @@ __all__ = [
 
 # RFC 3986, but a scheme has two letters or more here, so that C:\ is a path. ':' inside a relative name is no scheme.
 _SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]+):/")
-SCHEME_ALIASES = {"s3a": "s3", "s3n": "s3", "abfss": "abfs", "wasbs": "wasb", "gcs": "gs"}
+SCHEME_ALIASES = {"s3a": "s3", "s3n": "s3", "abfs": "abfss", "wasb": "wasbs", "gcs": "gs"}
 """Schemes that name the same store, each with the scheme that stands for it here."""
 
 

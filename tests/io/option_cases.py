@@ -50,7 +50,7 @@ VALUES: dict[str, Any] = {
     "more": {"verify": "ca", "retries": 3, "region_name": "r", "s3": {"addressing_style": "virtual"}},
     "path": {"s3": {"addressing_style": "path"}, "s3.signer": "x"},
     "[]": [],
-    "connection": "AccountName=a;AccountKey=b=c;EndpointSuffix=e",
+    "connection": "AccountName=a;AccountKey=Yj1j;EndpointSuffix=e",
     "sas": "BlobEndpoint=https://b;SharedAccessSignature=s=1;AccountName=a;EndpointSuffix=e;DefaultEndpointsProtocol=http",
     "emulator": "UseDevelopmentStorage=True;;EndpointSuffix=e",
 }

@@ -10,8 +10,8 @@ from tableformats.engines.spark.hadoop_paths import hadoop_authorities, hadoop_p
 SPELLED = {
     "s3://bucket/a b/ü.parquet": "s3a://bucket/a b/ü.parquet",
     "s3a://bucket/s3://x": "s3a://bucket/s3://x",
-    "abfs://c@account.dfs.core.windows.net/a": "abfss://c@account.dfs.core.windows.net/a",
-    "wasb://c@account/a": "wasbs://c@account/a",
+    "abfss://c@account.dfs.core.windows.net/a": "abfss://c@account.dfs.core.windows.net/a",
+    "wasbs://c@account/a": "wasbs://c@account/a",
     "gs://bucket/a": "gs://bucket/a",
     "hdfs://host:8020/a:b": "hdfs://host:8020/a:b",
     "hdfs:/a": "hdfs:/a",

@@ -277,7 +277,7 @@ def test_credentials_never_show() -> None:
     ("location", "root"),
     [
         ("s3://key:secret@bucket/t", "s3://bucket/t"),
-        ("abfss://container@account/t", "abfs://container@account/t"),
+        ("abfss://container@account/t", "abfss://container@account/t"),
         ("s3://b/t?access_key=k&secret_key=s", "s3://b/t"),
         ("https://h/t?sv=1&sig=s%2Fs", "https://h/t"),
         ("s3://b/what?", "s3://b/what?"),

@@ -151,7 +151,10 @@ def test_names_are_not_decoded(stub: S3Stub) -> None:
 
 def test_a_wrong_endpoint() -> None:
     options = {**LIMITS, "endpoint_url": "http://127.0.0.1:9", "key": "k", "secret": "s3cr", "region": "eu"}
-    with pytest.raises(tf.StoreConnectionError, match="cannot be reached"):
+    with pytest.raises(tf.StoreConnectionError, match=r"cannot be reached at http://127\.0\.0\.1:9 \("):
+        tf.open_table("s3://bucket/t", storage_options=options)
+    options |= {"endpoint_url": "http://user:s3cr@127.0.0.1:9", "allow_http": True}
+    with pytest.raises(tf.StoreConnectionError, match=r"cannot be reached at http://127\.0\.0\.1:9 \("):
         tf.open_table("s3://bucket/t", storage_options=options)
 
 

@@ -106,9 +106,9 @@ def test_the_manual_names_options_that_there_are() -> None:
         (
             "azure",
             {
-                "connection_string": "DefaultEndpointsProtocol=http;AccountName=a;AccountKey=k==;BlobEndpoint=http://h/a;"
+                "connection_string": "DefaultEndpointsProtocol=http;AccountName=a;AccountKey=a2s=;BlobEndpoint=http://h/a;"
             },
-            {"account_name": "a", "account_key": "k==", "endpoint": "http://h/a"},
+            {"account_name": "a", "account_key": "a2s=", "endpoint": "http://h/a"},
         ),
         ("azure", {"connection_string": "AccountName=a;EndpointSuffix=x.cn"}, {"endpoint": "https://a.blob.x.cn"}),
         ("azure", {"connection_string": "UseDevelopmentStorage=true"}, {"use_emulator": "true"}),
@@ -181,8 +181,8 @@ def test_what_is_not_supported_is_refused_by_name(service: str, name: str) -> No
         ("s3://b/t/x", "s3", "b", "", "t/x"),
         ("gs://b/t", "gcs", "b", "", "t"),
         ("az://c/t", "azure", "c", "", "t"),
-        ("abfs://c@acct.dfs.core.windows.net/t/x", "azure", "c", "acct", "t/x"),
-        ("wasb://c@acct.blob.core.windows.net/t", "azure", "c", "acct", "t"),
+        ("abfss://c@acct.dfs.core.windows.net/t/x", "azure", "c", "acct", "t/x"),
+        ("wasbs://c@acct.blob.core.windows.net/t", "azure", "c", "acct", "t"),
         ("https://h:1/t", "http", "https://h:1", "", "t"),
     ],
 )

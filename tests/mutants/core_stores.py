@@ -6,6 +6,7 @@ from tests.mutants.mutant import Mutant
 
 _CHAINS = ("io/test_request_chains.py",)
 _FAULTS = ("io/test_store_faults.py",)
+_SMALL = ("io/test_small_files.py",)
 _STORES = ("io/test_stores.py",)
 _THREADS = ("runtime/test_io_threads.py",)
 
@@ -87,7 +88,7 @@ MUTANTS = (
     # ---- requests ---------------------------------------------------------------------------------------------------
     Mutant(
         "large-requests-count-as-small",
-        "core:ReadAhead._send",
+        "core:ReadAhead._next",
         "self._small if size <= SMALL_BYTES else self._large",
         "self._small",
         "as many large requests as small ones run at once",
@@ -95,7 +96,7 @@ MUTANTS = (
     ),
     Mutant(
         "shares-are-kept",
-        "core:ReadAhead._answer",
+        "core:ReadAhead._finish",
         "self._free += share",
         "self._free += 0",
         "requests after the first ones are never sent",
@@ -103,11 +104,68 @@ MUTANTS = (
     ),
     Mutant(
         "read-twice-in-nested-contexts",
-        "core:Storage.reading_ahead",
-        "is_local or any(name in ahead for ahead in self._ahead)",
-        "is_local",
+        "core:RequestsAhead.sending",
+        "if not any(key in ahead for ahead in self._contexts)",
+        "if True",
         "what a context around this one reads is read again",
         _CHAINS,
+    ),
+    # ---- small files, whose answers come without a thread -----------------------------------------------------------
+    Mutant(
+        "small-files-cut-off",
+        "core:ObstoreStore._finish_get",
+        "if len(data) <= size:",
+        "if True:",
+        "a file that grew since it was listed is read without its end",
+        _SMALL,
+    ),
+    Mutant(
+        "no-ranges-no-files",
+        "core:ObstoreStore._finish_get",
+        "fault.status not in (None, 416)",
+        "True",
+        "a file that is empty now, or whose store has no ranges, is an error",
+        _SMALL,
+    ),
+    Mutant(
+        "answers-after-the-end",
+        "core:Unfinished.add",
+        "self._count += number",
+        "self._count += 0",
+        "a process ends while requests are being answered",
+        _SMALL,
+    ),
+    Mutant(
+        "loops-are-forgotten",
+        "core:begin_request",
+        "_set_running_loop(outer)",
+        "_set_running_loop(None)",
+        "who reads a table in a coroutine has no running event loop afterwards",
+        _SMALL,
+    ),
+    Mutant(
+        "listed-before-the-catalog",
+        "delta:DeltaTable._newest",
+        "if self._catalog_commits is None:",
+        "if True:",
+        "a commit that was published while the catalog was asked is forgotten",
+        _CHAINS,
+    ),
+    Mutant(
+        "users-of-endpoints-are-told",
+        "core:_asked_of",
+        "_URL.search(text)",
+        're.search("(https?://)([^ /]+)", text)',
+        "the error of a store that cannot be reached shows the password in its endpoint",
+        _FAULTS,
+    ),
+    Mutant(
+        "connection-strings-of-anything",
+        "core:_connection_parts",
+        "if not equals:",
+        "if False:",
+        "the first part of a malformed connection string is taken for a name",
+        ("io/test_bad_input.py",),
     ),
     Mutant(
         "faults-are-damage",

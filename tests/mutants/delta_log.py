@@ -175,11 +175,8 @@ MUTANTS = (
     Mutant(
         "removes-before-adds",
         "delta:_actions",
-        "live = np.repeat([True, False] * len(commits)",
-        (
-            "parts = [part for commit in commits for part in (commit.removes, commit.adds)]\n"
-            "live = np.repeat([False, True] * len(commits)"
-        ),
+        "((True, commit.adds), (False, commit.removes))",
+        "((False, commit.removes), (True, commit.adds))",
         "within a commit a remove wins over the add of its key",
         (*_REPLAY, "test_metamorphic.py"),
     ),

@@ -101,4 +101,4 @@ def test_lines_to_add_for_azure_and_gcs(location: str, options: dict[str, Any], 
 
 def test_our_paths_of_hadoops() -> None:
     found = [our_path(path) for path in ("s3a://b/k", "abfss://c@a/k", "gs://b", "hdfs://h:1/x")]
-    assert found == ["s3://b/k", "abfs://c@a/k", "gs://b", "hdfs://h:1/x"]
+    assert found == ["s3://b/k", "abfss://c@a/k", "gs://b", "hdfs://h:1/x"]

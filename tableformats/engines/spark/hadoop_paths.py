@@ -1,4 +1,4 @@
-"""Convert paths of plans to Hadoop's: plans use one scheme per store (s3, gs, abfs), and none for local files."""
+"""Convert paths of plans to Hadoop's: plans use one scheme per store (s3, gs, abfss), and none for local files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 __all__ = ["hadoop_authorities", "hadoop_path", "hadoop_paths", "our_path"]
 
-_SCHEMES = {"s3": "s3a", "abfs": "abfss", "wasb": "wasbs"}
+_SCHEMES = {"s3": "s3a"}
 
 
 def hadoop_paths(paths: pa.Array) -> pa.Array:

@@ -20,8 +20,8 @@ SERVICES = {
     "az": "azure",
     "adl": "azure",
     "azure": "azure",
-    "abfs": "azure",
-    "wasb": "azure",
+    "abfss": "azure",
+    "wasbs": "azure",
     "http": "http",
     "https": "http",
 }

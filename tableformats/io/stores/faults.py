@@ -30,6 +30,7 @@ _REQUEST_ID = re.compile(r"<RequestId>([A-Za-z0-9_./+=-]{1,120})</RequestId>|Req
 _KIND = re.compile(r"kind: (Timeout|Connect|Interrupted|Body|Decode|Request|Builder)\b|(TimedOut)|(BadScheme)")
 _NO_STORE = re.compile(r"[Ii]nvalid list (response|result)|<!doctype html|<html", re.IGNORECASE)
 """A page instead of an answer: what obstore says of it, or the page itself."""
+_URL = re.compile(r"(https?://)(?:[^/\s@]*@)?([A-Za-z0-9._:\[\]-]+)")
 _METADATA_SERVICE = re.compile(r"169\.254\.169\.254|169\.254\.170\.2|metadata\.google\.internal|metadata/identity")
 
 _REGION = "Give the bucket's region with aws_region or AWS_REGION"
@@ -131,10 +132,16 @@ def _judged(error: BaseException, status: int | None, code: str | None) -> tuple
     if "BadScheme" in kinds:
         return StoreError, "the endpoint has no TLS", _HTTP
     if "Connect" in kinds:
-        return StoreConnectionError, "the store cannot be reached", None
+        return StoreConnectionError, f"the store cannot be reached{_asked_of(text)}", None
     if isinstance(error, ConnectionError) or kinds or "connection" in text.lower():
         return StoreConnectionError, "the connection to the store broke", None
     return StoreError, _FAILED, None
+
+
+def _asked_of(text: str) -> str:
+    """The scheme, host and port of the first URL in a client's text. Its user, path and query may be secret."""
+    match = _URL.search(text)
+    return f" at {match[1]}{match[2]}" if match else ""
 
 
 def _status_of(error: BaseException) -> int | None:

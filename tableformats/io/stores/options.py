@@ -5,6 +5,7 @@ An unknown name is an error that lists near names, so that a misspelt credential
 
 from __future__ import annotations
 
+import base64
 import difflib
 import json
 import os
@@ -184,6 +185,9 @@ def _settled(service: str, found: dict[str, Any], given: Mapping[str, Any]) -> S
         options.client.setdefault("allow_http", os.environ.get("AWS_ALLOW_HTTP", "false").lower())
     if any(map(_is_loopback, endpoints)):
         options.client["allow_http"] = "true"
+    # Reading the system's certificates takes a fifth of the time of a request. Other ways to sign ask further hosts.
+    if endpoints[0].startswith("http://") and not _OWN_KEYS.isdisjoint(options.config):
+        options.client["disable_system_certificates"] = "true"
     return options
 
 
@@ -216,11 +220,25 @@ def _gcs_token(token: Any) -> dict[str, Any]:
     return {"service_account": text} if text.endswith(".json") or "/" in text[:2] else {"bearer_token": text}
 
 
+_CONNECTION = {
+    *("AccountName", "AccountKey", "SharedAccessSignature", "DefaultEndpointsProtocol", "EndpointSuffix"),
+    *("BlobEndpoint", "DfsEndpoint", "FileEndpoint", "QueueEndpoint", "TableEndpoint"),
+    *("UseDevelopmentStorage", "DevelopmentStorageProxyUri"),
+}
+"""The parts of an Azure connection string, but for endpoints of other services with "Secondary" before "Endpoint"."""
+
+
 def _connection(text: str) -> Iterator[tuple[str, str]]:
-    """The parts of an Azure connection string. Source: Azure Storage, "Configure connection strings"."""
-    parts = {key: value for pair in text.split(";") if pair for key, _, value in [pair.partition("=")]}
-    if parts.get("UseDevelopmentStorage", "").lower() == "true":
+    """What an Azure connection string says. Source: Azure Storage, "Configure connection strings".
+
+    Raises ValueError, without the text, where it is none.
+    """
+    parts = _connection_parts(text)
+    is_emulator = parts.get("UseDevelopmentStorage", "").lower() == "true"
+    if is_emulator:
         yield "use_emulator", "true"
+    elif "AccountName" not in parts and "BlobEndpoint" not in parts:
+        raise ValueError("the connection string names neither AccountName nor BlobEndpoint")
     for key, name in (("AccountName", "account_name"), ("AccountKey", "account_key"), ("BlobEndpoint", "endpoint")):
         if key in parts:
             yield name, parts[key]
@@ -229,6 +247,31 @@ def _connection(text: str) -> Iterator[tuple[str, str]]:
     if "BlobEndpoint" not in parts and "EndpointSuffix" in parts and "AccountName" in parts:
         scheme = parts.get("DefaultEndpointsProtocol", "https")
         yield "endpoint", f"{scheme}://{parts['AccountName']}.blob.{parts['EndpointSuffix']}"
+
+
+def _connection_parts(text: str) -> dict[str, str]:
+    """The parts by name. What is unknown is not repeated: it may be a key that stands in a wrong place."""
+    names = {name.lower(): name for name in _CONNECTION}
+    parts = {}
+    pairs = [pair.strip() for pair in text.split(";") if pair.strip()]
+    if not pairs:
+        raise ValueError("the connection string is empty")
+    for number, pair in enumerate(pairs, 1):
+        key, equals, value = pair.partition("=")
+        if not equals:
+            raise ValueError(f"part {number} of the connection string has no '='")
+        name = names.get(key.strip().lower().replace("secondary", ""))
+        if name is None:
+            near = difflib.get_close_matches(key.lower(), names, 1, 0.7)
+            hint = f"; near: {names[near[0]]}" if near else ""
+            raise ValueError(f"part {number} of the connection string is unknown{hint}")
+        if "secondary" not in key.lower():
+            parts[name] = value.strip()
+    try:
+        base64.b64decode(parts.get("AccountKey", ""), validate=True)
+    except ValueError:
+        raise ValueError("the AccountKey of the connection string is no base64") from None
+    return parts
 
 
 def _retry_config(given: dict[str, Any]) -> dict[str, Any]:
@@ -264,6 +307,7 @@ def _text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
+_OWN_KEYS = {"access_key_id", "account_key", "sas_key", "skip_signature"}
 _URL = re.compile(r"https?://[^/\s]")
 
 
