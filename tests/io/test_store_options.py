@@ -130,6 +130,31 @@ def test_spellings(service: str, given: dict[str, Any], expected: dict[str, str]
         assert config.keys() <= {"disable_bulk_delete"}
 
 
+HTTP = {"endpoint_url": "http://minio:9000", "key": "k", "secret": "s"}
+
+
+@pytest.mark.parametrize(
+    ("service", "given", "needed"),
+    [
+        ("s3", HTTP, False),
+        ("s3", {**HTTP, "endpoint_url": "https://minio:9000"}, True),
+        ("s3", {"endpoint_url": HTTP["endpoint_url"]}, True),  # the keys come from another host
+        ("s3", {**HTTP, "proxy_url": "https://proxy"}, True),
+        ("gcs", {"endpoint_url": "http://gcs", "token": "anon"}, False),
+        ("gcs", {"endpoint_url": "http://gcs", "token": "/k.json"}, True),
+        ("s3", {}, True),
+    ],
+)
+def test_certificates_are_read_where_they_may_be_needed(
+    service: str, given: dict[str, Any], needed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    assert ("disable_system_certificates" not in parse_options(service, given, "x://b").client) == needed
+    monkeypatch.setenv("HTTP_PROXY", "https://proxy")
+    assert "disable_system_certificates" not in parse_options(service, given, "x://b").client
+
+
 def test_times_and_retries() -> None:
     options = parse_options("s3", {"timeout": "2m", "s3.connect-timeout": "1.5", "read_timeout": 3}, "s3://b")
     assert options.client["timeout"] == timedelta(minutes=2)

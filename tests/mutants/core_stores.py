@@ -168,6 +168,14 @@ MUTANTS = (
         ("io/test_bad_input.py",),
     ),
     Mutant(
+        "proxies-without-certificates",
+        "core:_asks_nobody_else",
+        "not has_proxy and",
+        "True and",
+        "an https proxy before an http endpoint is refused, because no certificates were read",
+        ("io/test_store_options.py",),
+    ),
+    Mutant(
         "faults-are-damage",
         "core:fault_of",
         "if is_missing(error):",

@@ -185,10 +185,18 @@ def _settled(service: str, found: dict[str, Any], given: Mapping[str, Any]) -> S
         options.client.setdefault("allow_http", os.environ.get("AWS_ALLOW_HTTP", "false").lower())
     if any(map(_is_loopback, endpoints)):
         options.client["allow_http"] = "true"
-    # Reading the system's certificates takes a fifth of the time of a request. Other ways to sign ask further hosts.
-    if endpoints[0].startswith("http://") and not _OWN_KEYS.isdisjoint(options.config):
+    if endpoints[0].startswith("http://") and _asks_nobody_else(options):
         options.client["disable_system_certificates"] = "true"
     return options
+
+
+def _asks_nobody_else(options: StoreOptions) -> bool:
+    """Whether the endpoint is the only host that is asked. If it has no TLS, the system's certificates are not needed.
+
+    To read them takes a fifth of the time of a request.
+    """
+    has_proxy = "proxy_url" in options.client or any(os.environ.get(name) for name in _PROXIES)
+    return not has_proxy and not _OWN_KEYS.isdisjoint(options.config)
 
 
 def _special(service: str, found: dict[str, Any], options: StoreOptions) -> None:
@@ -307,6 +315,7 @@ def _text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
+_PROXIES = ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy")
 _OWN_KEYS = {"access_key_id", "account_key", "sas_key", "skip_signature"}
 _URL = re.compile(r"https?://[^/\s]")
 
