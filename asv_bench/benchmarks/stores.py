@@ -99,7 +99,7 @@ location, small, stored, code = json.loads(sys.argv[1])
 location, remote, options = small, location, None
 exec(code)  # of a small local table: every library loads what it loads when it is first used
 if "tableformats" in code:
-    import obstore.store
+    import asyncio, obstore.store
 location, options = remote, stored
 start, before = time.perf_counter(), time.process_time()
 exec(code)
