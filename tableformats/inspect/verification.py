@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from ..display import grid, page
@@ -46,7 +45,7 @@ class Violations(list[Violation]):
 
     def as_dicts(self) -> list[dict[str, Any]]:
         """Plain values, for JSON."""
-        return [{name: asdict(one)[name] for name in COLUMNS} for one in self]
+        return [{name: getattr(one, name) for name in COLUMNS} for one in self]
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{rule}: {count}" for rule, count in self.rules.items())

@@ -319,6 +319,8 @@ def _checked_statistics(
     resume: str | os.PathLike[str] | None,
     progress: Callable[[int, int], None] | None,
 ) -> StatisticsCheck:
+    from functools import partial
+
     from ..engines.arrow.statistics_checks import check_files
     from ..inspect.file_ranges import PARTITION, STATISTICS, bounded_columns, columns_named
     from ..inspect.statistics_check import StatisticsCheck
@@ -334,7 +336,7 @@ def _checked_statistics(
     with ProgressFile(resume, asked) as file:
         for line in file.known.values():
             result.add(line)
-        expected = RangesByPath(snapshot, columns, (STATISTICS, PARTITION))
+        expected = partial(RangesByPath, snapshot, columns, (STATISTICS, PARTITION))
         checks = check_files(plan, columns, expected, deep, file.known.__contains__)
         for done, check in enumerate(checks, 1 + len(file.known)):
             line = check.as_dict()

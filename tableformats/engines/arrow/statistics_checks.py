@@ -6,11 +6,12 @@ metadata and does not prove it (a text may be cut, a row may be deleted), the co
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import filterfalse
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from ...columnar import compute as pc
@@ -23,12 +24,13 @@ from ...plugin.statistics import Bounds
 from ...pruning.column_ranges import Range
 from ...runtime.threads import in_order, thread_count
 from .file_rows import identity_values
-from .files.opening import open_data_file
+from .files.opening import missing_data_file, open_data_file
 from .projection import Resolver
 from .row_checks import Difference, FileFacts, differences, row_facts
 
 __all__ = ["BY_FOOTER", "BY_ROWS", "UNREADABLE", "FileCheck", "check_files"]
 
+_Ranges = Mapping[str, Mapping[int, Sequence[Range]]]
 BY_FOOTER, BY_ROWS, UNREADABLE = "footer", "rows", "nothing"
 _STORE_THREADS = 32
 """For a store: they mostly wait for it."""
@@ -71,11 +73,11 @@ class FileCheck:
 def check_files(
     plan: FilePlan,
     columns: Sequence[BoundColumn],
-    expected: Mapping[str, Mapping[int, Sequence[Range]]],
+    expected: Callable[[], _Ranges],
     deep: bool,
     is_known: Callable[[str], bool] = lambda path: False,
 ) -> Iterator[FileCheck]:
-    """Compare the files of a plan, in its order.
+    """Compare the files of a plan, in its order. No thread waits for a local file that is missing.
 
     Parameters
     ----------
@@ -83,8 +85,8 @@ def check_files(
         All rows.
     columns : sequence of BoundColumn
         What is compared.
-    expected : mapping
-        By absolute path and field id, the ranges of one file each.
+    expected : callable
+        Gives, by absolute path and field id, the ranges of one file each. It is called if there is a file to compare.
     deep : bool
         Read the rows of every file.
     is_known : callable
@@ -97,16 +99,35 @@ def check_files(
     """
     is_local = plan.snapshot.storage.is_local
     threads = thread_count() if is_local or deep else _STORE_THREADS
-    tasks = filterfalse(lambda task: is_known(task.path), tasks_of(plan))
-    return in_order(partial(_checked, plan, columns, expected, deep), tasks, threads)
+    paths = plan.paths.to_pylist()
+    wanted = [row for row, path in enumerate(paths) if not is_known(path)]
+    missing = {row for row in wanted if is_local and _is_missing(paths[row])}
+    rows = [row for row in wanted if row not in missing]
+    checks: Iterator[FileCheck] = iter(())
+    if rows:
+        work = partial(_checked, plan, columns, expected(), deep)
+        checks = in_order(work, tasks_of(plan if len(rows) == len(plan) else plan.take(np.array(rows))), threads)
+    for row in wanted:
+        yield _unreadable(paths[row], missing_data_file(paths[row])) if row in missing else next(checks)
+
+
+def _is_missing(path: str) -> bool:
+    """Whether there is no such local file. Of one that may not be looked at, opening it says more."""
+    try:
+        os.stat(path)
+    except FileNotFoundError:
+        return True
+    except (OSError, ValueError):
+        return False
+    return False
+
+
+def _unreadable(path: str, error: TableFormatsError) -> FileCheck:
+    return FileCheck(path, UNREADABLE, (), (Difference("unreadable-file", error.message),))
 
 
 def _checked(
-    plan: FilePlan,
-    columns: Sequence[BoundColumn],
-    expected: Mapping[str, Mapping[int, Sequence[Range]]],
-    deep: bool,
-    task: ScanTask,
+    plan: FilePlan, columns: Sequence[BoundColumn], expected: _Ranges, deep: bool, task: ScanTask
 ) -> FileCheck:
     known = expected.get(task.path, {})
     told = [column for column in columns if any(map(_says_something, known.get(column.id, ())))]
@@ -126,7 +147,7 @@ def _checked(
     except StoreError:
         raise
     except TableFormatsError as error:
-        return FileCheck(task.path, UNREADABLE, (), (Difference("unreadable-file", error.message),))
+        return _unreadable(task.path, error)
 
 
 def _says_something(range_: Range) -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tableformats.plugin import FALSE, Field, to_numpy
+from tableformats.plugin import FALSE, Field, scalar, to_arrow, to_numpy
 from tableformats.plugin import compute as pc
 
 from ..schema.partition_values import parse_partition_values
@@ -38,7 +38,8 @@ def doubtful_fields(actions: StoredActions) -> np.ndarray:
         below = {vectors.type.field(i).name: vectors.field(i) for i in range(vectors.type.num_fields)}
         found = found | (_true(pc.is_valid(vectors)) & _without_required(below, VECTOR))
     if paths is not None:
-        found = found | _true(pc.or_(pc.equal(paths, ""), pc.match_substring_regex(paths, _NO_URI)))
+        is_empty = pc.equal(paths, scalar("", paths.type))
+        found = found | _true(pc.or_(is_empty, pc.match_substring_regex(paths, _NO_URI)))
     return np.broadcast_to(found, len(actions))
 
 
@@ -100,16 +101,14 @@ def doubtful_partitions(actions: StoredActions, columns: Sequence[Field]) -> np.
     found = np.zeros(count, bool)
     for column in columns:
         at = order.index(column.stored_name)
-        found |= ~_true(pc.equal(_every(keys, at, len(names)), column.stored_name))
+        found |= ~_true(pc.equal(_every(keys, at, len(names)), scalar(column.stored_name, keys.type)))
         found[parse_partition_values(_every(texts, at, len(names)), column).bad] = True
     return found
 
 
 def _every(values: pa.Array, first: int, step: int) -> pa.Array:
     """The values ``first``, ``first + step`` and so on."""
-    import pyarrow as pa
-
-    return pc.take(values, pa.array(np.arange(first, len(values), step)))
+    return pc.take(values, to_arrow(np.arange(first, len(values), step)))
 
 
 def _true(flags: pa.Array) -> np.ndarray:

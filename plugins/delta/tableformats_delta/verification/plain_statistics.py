@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tableformats.plugin import FALSE, to_arrow, to_numpy
+from tableformats.plugin import FALSE, TRUE, scalar, to_arrow, to_numpy
 from tableformats.plugin import compute as pc
 
 if TYPE_CHECKING:
@@ -91,8 +91,8 @@ def _read(texts: pa.Array) -> pa.StructArray | None:
     if schema is None:
         return None
     marked = pc.binary_replace_slice(texts, start=0, stop=1, replacement=f'{{"{_MARK}":0,')
-    every = pa.ListArray.from_arrays(pa.array([0, len(texts)], pa.int32()), marked)
-    lines = pc.binary_join(every, "\n")[0].as_buffer()
+    every = pa.ListArray.from_arrays(to_arrow(np.array([0, len(texts)], np.int32)), marked)
+    lines = pc.binary_join(every, scalar("\n", texts.type))[0].as_buffer()
     try:
         found = pyarrow.json.read_json(
             pa.BufferReader(lines),
@@ -177,14 +177,15 @@ def _contradicted(read: pa.StructArray, deleted: pa.Array | None) -> np.ndarray:
     known_types = all(pa.types.is_struct(one.type) or pa.types.is_null(one.type) for one in objects)
     if rows is None or rows.type != pa.int64() or not known_types:
         return np.ones(len(read), bool)
-    doubtful = ~_true(pc.greater_equal(rows, 0))
+    zero = scalar(0, pa.int64())
+    doubtful = ~_true(pc.greater_equal(rows, zero))
     if deleted is not None:
         doubtful |= _true(pc.greater(deleted, rows))
     is_loose = tight is not None and tight.type == pa.bool_()
-    most = pc.if_else(pc.fill_null(tight, True), rows, pa.scalar(2**63 - 1)) if is_loose else rows
+    most = pc.if_else(pc.fill_null(tight, TRUE), rows, scalar(2**63 - 1, pa.int64())) if is_loose else rows
     for _, count in _leaves(members.get("nullCount")):
         if count.type == pa.int64():
-            doubtful |= _true(pc.or_(pc.less(count, 0), pc.greater(count, most)))
+            doubtful |= _true(pc.or_(pc.less(count, zero), pc.greater(count, most)))
         else:
             doubtful |= _true(pc.is_valid(count))
     upper = dict(_leaves(members.get("maxValues")))
@@ -201,7 +202,9 @@ def _may_cross(lower: pa.Array, upper: pa.Array) -> np.ndarray:
         return np.zeros(len(lower), bool)
     crossed = _true(pc.greater(lower, upper))
     if lower.type == pa.float64():
-        crossed |= _true(pc.and_(pc.equal(lower, upper), pc.greater_equal(pc.abs(lower), _EXACT)))
+        crossed |= _true(
+            pc.and_(pc.equal(lower, upper), pc.greater_equal(pc.abs(lower), scalar(float(_EXACT), pa.float64())))
+        )
     return crossed
 
 

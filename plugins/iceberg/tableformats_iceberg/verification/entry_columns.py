@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tableformats.plugin import FALSE, to_numpy
+from tableformats.plugin import FALSE, scalar, strings, to_numpy
 from tableformats.plugin import compute as pc
 
 from ..avro.container import ELEMENT
@@ -51,19 +51,13 @@ def _file(manifest: ManifestFile, facts: TableFacts) -> np.ndarray:
     columns = manifest.columns
     rows, sizes, order = (columns[(DATA_FILE_ID, id)] for id in (103, 104, 140))
     found = (rows.integers() < 0) | (sizes.integers() <= 0) | (columns[(DATA_FILE_ID, 134)].integers() != DATA)
-    found = found | ~_true(pc.is_in(columns.strings((DATA_FILE_ID, 101), "file_format"), _format_names()))
+    found = found | ~_true(pc.is_in(columns.strings((DATA_FILE_ID, 101), "file_format"), strings(_FORMATS)))
     if facts.orders:
         found = found | (order.valid & ~np.isin(order.integers(), [0, *facts.orders]))
     only_of_deletes = [143, 144, 145] if manifest.format_version > 2 else [142, 143, 144, 145]
     for id in only_of_deletes:
         found = found | columns[(DATA_FILE_ID, id)].valid
     return found | (np.diff(columns[(DATA_FILE_ID, 135)].list_offsets()) > 0)
-
-
-def _format_names() -> pa.Array:
-    import pyarrow as pa
-
-    return pa.array(_FORMATS)
 
 
 def _splits(manifest: ManifestFile) -> np.ndarray:
@@ -79,12 +73,15 @@ def _splits(manifest: ManifestFile) -> np.ndarray:
 
 
 def _partitions(manifest: ManifestFile) -> np.ndarray:
+    import pyarrow as pa
+
     found = np.zeros(len(manifest.entries), bool)
     for values, f in zip(manifest.partition, manifest.spec.fields, strict=True):
         if f.transform.name == "void":
             found |= _true(pc.is_valid(values))
         if f.transform.name == "bucket":
-            found |= _true(pc.or_(pc.less(values, 0), pc.greater_equal(values, f.transform.width)))
+            least, width = (scalar(number, pa.int64()) for number in (0, f.transform.width))
+            found |= _true(pc.or_(pc.less(values, least), pc.greater_equal(values, width)))
     return found
 
 

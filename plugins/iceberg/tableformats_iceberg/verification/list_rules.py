@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from tableformats.plugin import FALSE, to_numpy
+from tableformats.plugin import FALSE, to_arrow, to_numpy
 from tableformats.plugin import compute as pc
 
 from ..manifests.manifest_list import DATA, Manifest, ManifestList, Summaries
@@ -114,7 +114,7 @@ def summary_violations(listed: ManifestList, manifests: list[ManifestFile | None
             continue
         summaries = listed.summaries(np.array([index]), spec)
         if summaries is not None and manifest.live_entries:
-            live = pa.array([entry.is_live for entry in manifest.entries], pa.bool_())
+            live = to_arrow(np.array([entry.is_live for entry in manifest.entries], bool))
             for position, f in enumerate(spec.fields):
                 values = pc.filter(manifest.partition[position], live)
                 for what in _summary(summaries, f.id, values):
@@ -131,7 +131,7 @@ def _summary(summaries: Summaries, field_id: int, values: pa.Array) -> Iterator[
     is_nan = _true(pc.is_nan(values)) if pa.types.is_floating(values.type) else np.zeros(len(values), bool)
     if is_nan.any() and nan is False:
         yield "contains_nan is false, and a file has NaN"
-    present = pc.filter(values, pa.array(to_numpy(pc.is_valid(values)) & ~is_nan))
+    present = pc.filter(values, to_arrow(to_numpy(pc.is_valid(values)) & ~is_nan))
     if not len(present):
         return
     if not (lower[0].is_valid and upper[0].is_valid):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from ....errors import StoreError, TableFormatsError, UnsupportedFeatureError
+from ....errors import CorruptMetadataError, StoreError, TableFormatsError, UnsupportedFeatureError
 from ....io.stores.base import missing_file
 from ....limits import Limits
 from .column_tree import FileNode, numbered_as
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ....planning.tasks import ScanTask
     from ....plugin.columns import NameMapping
 
-__all__ = ["open_data_file", "open_stored"]
+__all__ = ["missing_data_file", "open_data_file", "open_stored"]
 
 _OpenFile = Callable[[str, pa.NativeFile, Limits], DataFile]
 
@@ -102,6 +102,11 @@ def _with_mapped_ids(root: FileNode, mapping: NameMapping) -> FileNode:
     return root if mapping.undropped is None else numbered_as(root, mapping.undropped) or root
 
 
+def missing_data_file(path: str) -> CorruptMetadataError:
+    """The error of a data file that is not there."""
+    return missing_file("a data file that the table names", path)
+
+
 def open_stored(storage: Storage, path: str, size: int = 0, tail: Tail | None = None) -> pa.NativeFile:
     """Open a data file that has ``size`` bytes, as the metadata say (0: they do not); ``tail`` is known of it.
 
@@ -115,7 +120,7 @@ def open_stored(storage: Storage, path: str, size: int = 0, tail: Tail | None = 
     try:
         return storage.open_file(path, size, tail)
     except FileNotFoundError as error:
-        raise missing_file("a data file that the table names", path) from error
+        raise missing_data_file(path) from error
     except StoreError:
         raise
     except (OSError, pa.ArrowException) as error:
