@@ -20,6 +20,9 @@ __all__ = ["ProgressBar", "confirm", "is_terminal", "stop_waiting", "tell_done",
 _PATIENCE = 1.0
 """Seconds after which somebody wants to know."""
 
+_FRAME = 0.05
+"""Seconds between two states of a bar."""
+
 
 def is_terminal(stream: TextIO | None) -> bool:
     """Whether somebody reads along. None: the stream is closed."""
@@ -116,6 +119,7 @@ class ProgressBar:
         self._since = time.monotonic()
         self._is_shown = is_terminal(sys.stderr)
         self._bar: Progress | None = None
+        self._drawn = 0.0
 
     def __enter__(self) -> ProgressBar:
         return self
@@ -127,9 +131,13 @@ class ProgressBar:
             self._bar.stop()
 
     def __call__(self, done: int, total: int) -> None:
-        if self._bar is None and self._is_shown and time.monotonic() - self._since > _PATIENCE:
+        if not self._is_shown:
+            return
+        now = time.monotonic()
+        if self._bar is None and now - self._since > _PATIENCE:
             self._start(total)
-        if self._bar is not None:
+        if self._bar is not None and (now - self._drawn > _FRAME or done == total):
+            self._drawn = now
             self._bar.update(self._bar.task_ids[0], completed=done, count=f"{count_text(done)} of {count_text(total)}")
 
     def _start(self, total: int) -> None:

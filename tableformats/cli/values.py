@@ -120,5 +120,7 @@ def value_text(value: Any) -> str:
         return ""
     if isinstance(value, str):
         return printable(value)
+    if type(value) is int:
+        return str(value)
     found = json_value(value)
     return printable(found if isinstance(found, str) else json.dumps(found, ensure_ascii=False))

@@ -241,6 +241,19 @@ def test_missing_and_damaged_files_are_findings(tmp_path: Path) -> None:
         assert rules(found) == [("unreadable-file", None, "nothing")] * 2
         assert (found.files, found.by_footer + found.by_rows, found.unreadable) == (3, 1, 2)
         assert found.to_arrow().num_rows == 2 and "2 unreadable" in repr(found)
+        assert "a data file that the table names is missing" in [one.what for one in found]
+
+
+def test_nothing_is_compared_where_all_files_are_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    built = Built(tmp_path / "t")
+    names = [built.file({"i": [1], "s": ["a"], "f": [1.0]}, {"i": 1}, {"i": 1}) for _ in range(3)]
+    for name in names:
+        (built.log.root / name).unlink()
+    monkeypatch.setattr("tableformats.inspect.verification.RangesByPath", None)
+    seen: list[int] = []
+    found = built.table.verify_stats(progress=lambda done, total: seen.append(done))
+    assert sorted(Path(path).name for path in found.wrong_files) == names and seen == [1, 2, 3]
+    assert found == built.table.verify_stats(deep=True)
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
