@@ -18,6 +18,7 @@ from tableformats.pruning.compiled_predicate import ALL, NONE, SOME, CompiledPre
 from tableformats.schema import DecimalType, Field, Schema, arrow_type, primitive
 from tableformats.schema.transforms import parse_transform
 from tests.property.test_pruning import bounds_of, check
+from tests.support.examples import examples
 from tests.support.rowmodel import evaluate
 from tests.support.strategies import ModelTable, partition_array, tables_of_pairs, to_array, type_of
 
@@ -201,7 +202,7 @@ def test_arrow_types_of_all_kinds_are_known() -> None:
         assert not program.notes and arrow_type(kind)
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=400)
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=examples(400))
 @given(tables_of_pairs())
 def test_no_file_with_a_matching_row_is_dropped(case: tuple[ModelTable, ex.Expression]) -> None:
     table, predicate = case

@@ -28,6 +28,7 @@ from tableformats.pruning.literal_codes import (
 from tableformats.pruning.manifest_filter import PredicateManifestFilter
 from tableformats.schema import Field, Schema, arrow_type, primitive
 from tableformats.schema.transforms import parse_transform
+from tests.support.examples import examples
 from tests.support.rowmodel import evaluate
 
 NAN, INF = math.nan, math.inf
@@ -257,7 +258,7 @@ def leaf(drawn: Any) -> ex.Expression:
     return ex.IsNull(X) if drawn == "null" else ex.IsNaN(X)
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(300))
 @given(
     st.lists(st.tuples(LEAVES.map(leaf), st.booleans()), min_size=1, max_size=4),
     st.sampled_from([ex.And, ex.Or]),

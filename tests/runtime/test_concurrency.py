@@ -22,6 +22,7 @@ import pytest
 
 import tableformats as tf
 from tableformats.runtime.concurrency import cached_property
+from tests.support.examples import one_of
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
 TABLES = [
@@ -67,7 +68,7 @@ def switching_often() -> Iterator[None]:
         sys.setswitchinterval(before)
 
 
-@pytest.mark.parametrize("budget", [1 << 20, 20_000])
+@pytest.mark.parametrize("budget", one_of(2, [20_000, 1 << 20]))
 def test_threads_share_tables_and_a_cache(expected: dict[Job, Any], budget: int) -> None:
     """The same and other snapshots, opened anew or shared, while another thread makes the cache forget."""
     cache = tf.MetadataCache(budget)

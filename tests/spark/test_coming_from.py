@@ -45,6 +45,7 @@ ICEBERG = {
 """Part of the code -> the ids that it gives, or that are then in the table that it writes."""
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("title", "name", "format", "expected"),
     [("delta-spark", "events", "delta", DELTA), ("Iceberg's Spark runtime", "orders", "iceberg", ICEBERG)],

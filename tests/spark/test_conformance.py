@@ -26,6 +26,7 @@ from tests.support.conformance import (
     iceberg_cases,
     needs_tables,
 )
+from tests.support.examples import one_of
 from tests.support.rows import rows, spark_rows
 
 pytestmark = [needs_tables, pytest.mark.conformance]
@@ -40,12 +41,12 @@ WAYS = {
 }
 
 
-@pytest.mark.parametrize("case", [c for c in delta_cases() if c.must_fail is None], ids=str)
+@pytest.mark.parametrize("case", one_of(2, [c for c in delta_cases() if c.must_fail is None]), ids=str)
 def test_delta(spark: Any, settings: Any, case: DeltaCase) -> None:
     _compare(spark, settings, f"spark {case}", lambda: tf.open_table(case.path, format="delta").scan())
 
 
-@pytest.mark.parametrize("case", iceberg_cases(), ids=str)
+@pytest.mark.parametrize("case", one_of(3, iceberg_cases()), ids=str)
 def test_iceberg(spark: Any, settings: Any, case: IcebergCase) -> None:
     for line in case.snapshots:
         version = line["snapshot_id"]

@@ -9,10 +9,11 @@ import pytest
 
 from tableformats import open_table
 from tests.support.delta_cases import CASES, chosen
+from tests.support.examples import one_of
 from tests.support.rows import rows, spark_rows
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", one_of(2, CASES))
 def test_rows(spark: Any, tmp_path: Path, name: str) -> None:
     if name.startswith("type widening") and spark.version.startswith("3."):
         pytest.skip("Spark 3.5 reads no widened columns")

@@ -16,11 +16,12 @@ from tableformats.schema import Field, ListType, StructType, primitive
 from tests.spark.support.session import READS_SHREDDED
 from tests.support.delta_log import DeltaLog, field
 from tests.support.delta_types import EMPTY, SHREDDED, VALUES, VARIANT, WIDENINGS, data_file, features, widened
+from tests.support.examples import one_of
 from tests.support.rows import rows, spark_rows
 from tests.support.variants import decoded
 
 
-@pytest.mark.parametrize("vectorized", ["true", "false"])
+@pytest.mark.parametrize("vectorized", one_of(2, ["true", "false"]))
 @pytest.mark.parametrize(("old", "stored", "new", "values", "expected"), WIDENINGS)
 def test_widened_columns(
     spark: Any,

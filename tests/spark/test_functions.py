@@ -38,7 +38,7 @@ def rows(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
     ("mode", "session_ansi"),
     [
         ("ansi", "false"),
-        ("legacy", "true"),
+        pytest.param("legacy", "true", marks=pytest.mark.nightly),
         pytest.param("ansi", "true", marks=pytest.mark.nightly),
         pytest.param("legacy", "false", marks=pytest.mark.nightly),
     ],

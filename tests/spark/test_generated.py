@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import tableformats as tf
 from tests.support import rowmodel
+from tests.support.examples import one_of
 from tests.support.lab import Lab
 from tests.support.lab_delta import DeltaLab
 from tests.support.lab_iceberg import IcebergLab
@@ -45,7 +46,8 @@ def test_tables_that_live(spark: Any, laboratory: type[Lab], data: st.DataObject
         assert spark_rows(filtered.to_spark(spark)) == rows(version.to_arrow(kept)), filtered.filter
 
 
-@pytest.mark.parametrize("kind", [kind for kind in VALUES if kind != "time"])  # behind a setting, see test_times.py
+# Times are behind a setting, see test_times.py.
+@pytest.mark.parametrize("kind", one_of(3, [kind for kind in VALUES if kind != "time"]))
 def test_every_transform_on_a_type(spark: Any, catalog: Any, kind: str) -> None:
     table, times = evolving(catalog, kind)
     table.delete("id = 0")

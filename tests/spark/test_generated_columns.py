@@ -13,6 +13,7 @@ import pytest
 from tableformats import open_table
 from tests.spark.support.plans import files_read
 from tests.support.delta_log import DeltaLog, add, field, stats
+from tests.support.examples import one_of
 from tests.support.rows import rows, spark_rows
 
 EXPRESSIONS = [
@@ -71,7 +72,7 @@ UNSURE = ["name = ''", "name IS NULL"]
 """A NULL partition may hold empty strings, so that it is read for both."""
 
 
-@pytest.mark.parametrize(("expression", "kind"), EXPRESSIONS)
+@pytest.mark.parametrize(("expression", "kind"), one_of(3, EXPRESSIONS))
 def test_rows_that_spark_placed(spark: Any, tmp_path: Path, expression: str, kind: str) -> None:
     log = table(spark, tmp_path / "t", expression, kind)
     snapshot = open_table(log.root).snapshot()

@@ -126,6 +126,7 @@ def plain_growth(spark: Any, root: Path) -> tuple[float, float]:
     return _growth(spark, lambda: spark.read.parquet(*paths).where("id >= 70").select("id").collect())
 
 
+@pytest.mark.nightly
 def test_reads_leave_no_memory_behind(
     spark: Any, root: Path, way: dict[str, Any], plain_growth: tuple[float, float]
 ) -> None:

@@ -13,6 +13,7 @@ from tableformats import open_table
 from tests.support.delta_changes import inline_vector
 from tests.support.delta_log import UUIDS, WITH_VECTORS, DeltaLog, add, field, portable, stats, vector, vector_file
 from tests.support.delta_row_ids import ID, ON, VERSION, write
+from tests.support.examples import one_of
 from tests.support.iceberg_history import History
 from tests.support.rows import rows, spark_rows
 
@@ -35,7 +36,7 @@ def log(tmp_path: Path) -> DeltaLog:
     return log.commit(3, add("c", baseRowId=300, defaultRowCommitVersion=3, deletionVector=deleted, **part, **file))
 
 
-@pytest.mark.parametrize("vectorized", ["true", "false"])
+@pytest.mark.parametrize("vectorized", one_of(2, ["true", "false"]))
 @pytest.mark.parametrize("where", [None, "id > 1", "id = 2 AND p = 'x'", "p = 'y'"])
 @pytest.mark.parametrize("columns", [["id", ID, VERSION], [VERSION, "p"], [ID]])
 def test_row_tracking(

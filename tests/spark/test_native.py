@@ -21,6 +21,7 @@ from tableformats.schema import DecimalType, Field, FixedType, ListType, MapType
 from tests.spark.support.delta_log import DeltaFile, write_delta
 from tests.spark.support.session import has_data_sources
 from tests.support.arrow_fakes import FakeFile, identity_spec, snapshot_of, with_id, write
+from tests.support.examples import one_of
 from tests.support.rows import rows, spark_rows
 
 A = Field(1, "a", primitive("long"))
@@ -295,7 +296,7 @@ SETTINGS: list[dict[str, str]] = [
 ]
 
 
-@pytest.mark.parametrize("chosen", SETTINGS, ids=[next(iter(s), "default") for s in SETTINGS])
+@pytest.mark.parametrize("chosen", one_of(3, SETTINGS), ids=[next(iter(s), "default") for s in SETTINGS])
 def test_deleted_positions_under_pushed_filters(
     spark: Any, tmp_path: Path, settings: Any, chosen: dict[str, str]
 ) -> None:

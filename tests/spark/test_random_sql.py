@@ -21,10 +21,11 @@ from hypothesis import HealthCheck, given, settings
 
 import tableformats as tf
 from tests.spark.support.sql_texts import predicates
+from tests.support.examples import examples
 
 deltalake = pytest.importorskip("deltalake", reason="needs the extra [test]")
 
-EXAMPLES = int(os.environ.get("TABLEFORMATS_EXAMPLES", 150)) // 3
+EXAMPLES = int(os.environ.get("TABLEFORMATS_EXAMPLES", examples(150))) // 3
 FILES = 14
 UTC = dt.timezone.utc
 SCHEMA = pa.schema(

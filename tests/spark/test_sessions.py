@@ -188,6 +188,7 @@ def _held(spark: Any) -> tuple[int, int]:
     return len(spark.sparkContext._gateway.gateway_property.pool), len(ThreadSafeFinalizer.finalizers)
 
 
+@pytest.mark.nightly
 def test_nothing_grows_over_many_reads(spark: Any, table: tf.Table) -> None:
     before = {row.key: row.value for row in spark.sql("SET").collect()}
     scan = table.scan()

@@ -335,6 +335,7 @@ def test_seed(spark: Any) -> None:
 # ---- processes that end ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.nightly
 def test_a_driver_that_is_killed_and_a_task_that_fails_once(tmp_path: Path) -> None:
     """In a process of its own, because the session of the tests tries a task once."""
     pytest.importorskip("pyspark")

@@ -1,15 +1,25 @@
-"""How many random cases a test tries: all at night and for mutants, half as many for each change."""
+"""How many cases are tried: all at night and for mutants, a share of them for each change."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
+from typing import Any
 
-__all__ = ["EVERY", "examples"]
+import pytest
+
+__all__ = ["EVERY", "examples", "one_of"]
 
 EVERY = bool(os.environ.get("TF_NIGHTLY") or os.environ.get("TABLEFORMATS_PROFILE"))
 """Whether time does not matter."""
 
 
 def examples(count: int) -> int:
-    """``count``, or half of it."""
-    return count if EVERY else count // 2
+    """How many random cases: ``count``, or a quarter of it."""
+    return count if EVERY else count // 4
+
+
+def one_of(count: int, cases: Iterable[Any]) -> list[Any]:
+    """Parameters of a test, of which one of ``count`` runs for each change and the others at night alone."""
+    values = [case if isinstance(case, tuple) else (case,) for case in cases]
+    return [pytest.param(*value, marks=pytest.mark.nightly if i % count else ()) for i, value in enumerate(values)]
