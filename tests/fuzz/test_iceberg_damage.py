@@ -27,7 +27,7 @@ TABLES = [
     "iceberg_v3/iceberg_v3_deletion_vectors",
     "iceberg_v3/test_default_part",
 ]
-ROUNDS = examples(12)
+ROUNDS = examples(24)
 
 
 def damage(data: bytes, source: random.Random) -> bytes:
