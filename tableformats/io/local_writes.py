@@ -66,7 +66,11 @@ def creating_local(path: str) -> Iterator[io.RawIOBase]:
     directory = os.path.dirname(path)
     with _writing(path):
         _make_directory(directory)
-        with _new_file(path) as out, ThreadPoolExecutor(1, thread_name_prefix="tableformats-sync") as pool:
+        with (
+            _new_file(path) as handle,
+            os.fdopen(handle, "wb", closefd=False) as out,
+            ThreadPoolExecutor(1, thread_name_prefix="tableformats-sync") as pool,
+        ):
             file = _SyncedFile(out, pool)
             yield file
             file.sync()
@@ -214,21 +218,24 @@ def _temporary(path: str, data: bytes | memoryview, is_durable: bool = True) -> 
 
 def _write(name: str, data: bytes | memoryview, is_durable: bool = True) -> None:
     """A new file with the data, on the disk if ``is_durable``; none after an error."""
-    with _new_file(name) as out:
-        out.write(data)
-        out.flush()
+    with _new_file(name) as handle:
+        left = memoryview(data).cast("B")
+        while left:
+            left = left[os.write(handle, left) :]
         if is_durable:
-            os.fsync(out.fileno())
+            os.fsync(handle)
 
 
 @contextlib.contextmanager
-def _new_file(name: str) -> Iterator[BinaryIO]:
-    """A new file that is open; none after an error."""
+def _new_file(name: str) -> Iterator[int]:
+    """The handle of a new file; no file after an error."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     handle = os.open(name, flags, 0o666)
     try:
-        with os.fdopen(handle, "wb") as out:
-            yield out
+        try:
+            yield handle
+        finally:
+            os.close(handle)
     except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(name)
