@@ -123,7 +123,7 @@ def test_a_process_waits_at_its_end_for_answers(stub: S3Stub) -> None:
         context = storage.reading_ahead([({ROOT!r} + "/file", 4)])
         context.__enter__()
     """
-    stub.delay = 0.5
+    stub.delay = 0.3
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stderr) == (0, "")
     assert stub.requests and all(request.end for request in stub.requests)
