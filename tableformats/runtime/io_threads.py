@@ -268,7 +268,8 @@ def raising(error: BaseException) -> Any:
 class WriteBehind:
     """Writes on other threads while a block goes on; at its end all of them are done, also after an error.
 
-    The first error of a write is raised, at the end at the latest; but an error of the block comes before it.
+    The last write is done where the block ends: one that has no others beside it is worth no thread. The first error of
+    a write is raised, at the end at the latest; but an error of the block comes before it.
 
     Parameters
     ----------
@@ -278,6 +279,7 @@ class WriteBehind:
 
     def __init__(self, concurrency: int) -> None:
         self._pool = _POOLS.of(concurrency)
+        self._last: tuple[int, Callable[[], None]] | None = None
         self._unfinished: deque[tuple[int, Future[None]]] = deque()
         self._bytes = 0
 
@@ -285,22 +287,32 @@ class WriteBehind:
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
-        found = [future.exception() for _, future in self._unfinished]
-        self._unfinished.clear()
-        for failed in found:
-            if error is None and failed is not None:
-                raise failed
+        try:
+            if error is None and self._last is not None:
+                self._last[1]()
+        finally:
+            failed = [future.exception() for _, future in self._unfinished]
+            self._last = None
+            self._unfinished.clear()
+        for first in filter(None, failed if error is None else ()):
+            raise first
 
     def submit(self, size: int, work: Callable[[], None]) -> None:
         """Let a thread do ``work``, which holds about ``size`` bytes. Waits while writes hold too many.
 
         Raises the error of an earlier write, and then does not begin ``work``.
         """
+        before, self._last = self._last, None
+        if before is not None:
+            self._begin(*before)
         while self._unfinished and (self._unfinished[0][1].done() or self._bytes + size > MAX_BYTES_BEHIND):
             held, future = self._unfinished.popleft()
             self._bytes -= held
             future.result()
-        future = Future()
+        self._last = size, work
+
+    def _begin(self, size: int, work: Callable[[], None]) -> None:
+        future: Future[None] = Future()
         self._pool.submit(partial(_do, future, work))
         self._unfinished.append((size, future))
         self._bytes += size

@@ -1,9 +1,8 @@
 """Writers that go on one request at a time, in an order that a test chooses.
 
-Each request to the store ends a phase of a writer: it reads the table, puts the commit, looks at winners, writes
-checksum files, checkpoints and hints, cleans. Data files, which nobody sees before the commit, are written within a
-step. Writers are threads of which one runs at a time; they stop before each request. So an order of steps is an
-interleaving, and the same order gives the same one again.
+Each request to the store ends a phase of a writer: it reads the table, writes data files, puts the commit, looks at
+winners, writes checksum files, checkpoints and hints, cleans. Writers are threads of which one runs at a time; they
+stop before each request. So an order of steps is an interleaving, and the same order gives the same one again.
 """
 
 from __future__ import annotations
@@ -78,7 +77,7 @@ class Stepper:
         return WatchedStore(store, self._hook)
 
     def _hook(self, request: Request, do: Callable[[], Any]) -> Any:
-        # Requests in other threads, all at once, ahead or behind, are of the step whose writer waits for them.
+        # Reads in other threads, all at once or ahead, are of the step whose writer waits for them.
         writer = getattr(self.local, "writer", None)
         if writer is not None:
             writer.stop_before(request)
@@ -149,6 +148,8 @@ def phase_of(request: Request) -> str:
     if name.endswith(".probe"):
         return "probe"
     if request.method in ("put", "put_if_absent"):
+        if "/part-" in request.path:
+            return "write files"
         if name.endswith((".avro",)):
             return "prepare"
         if "checkpoint" in name or name.endswith(".crc"):

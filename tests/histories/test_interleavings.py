@@ -27,5 +27,5 @@ def test_random_interleavings(format: str, level: str) -> None:
         phases.update(run.phases)
     assert outcomes["ok"] > HISTORIES, outcomes
     assert outcomes["fail"], "no race was lost for good"
-    wanted = {"analyse", "put"} | ({"prepare", "publish"} if format == "iceberg" else {"checkpoint"})
+    wanted = {"analyse", "write files", "put"} | ({"prepare", "publish"} if format == "iceberg" else {"checkpoint"})
     assert wanted <= set(phases), phases

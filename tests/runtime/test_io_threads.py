@@ -209,14 +209,15 @@ def test_writes_run_beside_the_block_and_end_with_it() -> None:
     barrier, done = threading.Barrier(3), []
 
     def work(i: int) -> None:
-        barrier.wait(10)  # the writes and the block are there at once
-        done.append(i)
+        if i < 2:
+            barrier.wait(10)  # both writes and the block are there at once
+        done.append((i, threading.current_thread() is threading.main_thread()))
 
     with WriteBehind(4) as writes:
-        for i in range(2):
+        for i in range(3):
             writes.submit(1, partial(work, i))
         barrier.wait(10)
-    assert sorted(done) == [0, 1]
+    assert sorted(done) == [(0, False), (1, False), (2, True)]
 
 
 @pytest.mark.parametrize("fails", [0, 3, 7])
@@ -246,8 +247,9 @@ def test_the_error_of_the_block_comes_first() -> None:
 
     with pytest.raises(ValueError, match="of the block"), WriteBehind(2) as writes:
         writes.submit(1, work)
+        writes.submit(1, work)
         raise ValueError("of the block")
-    assert done
+    assert done == [1], "the last one did not begin"
 
 
 def test_writes_that_hold_too_many_bytes_are_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -140,9 +140,9 @@ def test_a_stream_that_breaks_leaves_nothing(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(data_files, "BUFFER_BYTES", 1 << 14)
 
     def batches() -> Iterator[pa.RecordBatch]:
-        yield from ROWS.to_batches()
+        yield from ROWS.to_batches(max_chunksize=1)[:2]  # a file each
         deadline = time.monotonic() + 20
-        while len(written) < 2 and time.monotonic() < deadline:  # another thread writes it
+        while len(written) < 2 and time.monotonic() < deadline:  # another thread writes the first one
             written[:] = files_below(tmp_path)
         raise RuntimeError("the source is away")
 
