@@ -6,7 +6,7 @@ Planning decodes statistics on demand only, and never decodes removes. Source: D
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -156,12 +156,16 @@ class CheckpointFile:
                 return
             if not pa.types.is_struct(schema.field(name).type):
                 raise damaged_column(self.path, name)
-            paths = [path for path in _leaf_paths(footer, f"{name}.") if not path.split(".")[1].endswith("_parsed")]
-            groups = _groups_with_values(footer, paths)
+            leaves = {
+                number: path
+                for number, path in _leaf_paths(footer, f"{name}.").items()
+                if not path.split(".")[1].endswith("_parsed")
+            }
+            groups = _groups_with_values(footer, leaves)
             if not groups:
                 return
             with self._open(encoded=False) as parquet:  # few rows at once: callers often need the first value alone
-                for batch in parquet.iter_batches(_FEW_ROWS, groups, columns=paths, use_threads=False):
+                for batch in parquet.iter_batches(_FEW_ROWS, groups, columns=[*leaves.values()], use_threads=False):
                     values = pc.drop_null(batch.column(name))
                     is_set = FALSE
                     for member in values.flatten():
@@ -320,12 +324,13 @@ class CheckpointFile:
     def _open(self, source: pa.NativeFile | None = None, encoded: bool = True) -> ParquetFile:
         source = self.open_source() if source is None else source
         footer = None if self._footer is None else self._footer[0]
+        # Partition columns have few distinct values, which are parsed once each in dictionary form.
+        values = _leaf_paths(footer, "add.partitionValues.") if encoded and footer is not None else {}
         is_local = self.storage.is_local
         return ParquetFile(
             source,
             metadata=footer,
-            # Partition columns have few distinct values, which are parsed once each in dictionary form.
-            read_dictionary=_leaf_paths(footer, "add.partitionValues.") if encoded and footer is not None else None,
+            read_dictionary=[*values.values()] or None,
             # A local file is read page by page, a store in few large requests.
             pre_buffer=not is_local,
             buffer_size=_BUFFER_BYTES if is_local else 0,
@@ -467,20 +472,18 @@ def read_metadata(
     return protocol, metadata
 
 
-def _groups_with_values(footer: pq.FileMetaData, paths: Sequence[str]) -> list[int]:
+def _groups_with_values(footer: pq.FileMetaData, leaves: Collection[int]) -> list[int]:
     """The row groups in which one of the leaf columns may have a value: not each of them says that all are NULL."""
-    wanted = set(paths)
-    columns = [i for i in range(footer.num_columns) if footer.schema.column(i).path in wanted]
 
     def may_have_values(number: int) -> bool:
         group = footer.row_group(number)
-        chunks = (group.column(i) for i in columns)
+        chunks = (group.column(i) for i in leaves)
         return any(nulls_of(chunk) != chunk.num_values for chunk in chunks)
 
     return [number for number in range(footer.num_row_groups) if may_have_values(number)]
 
 
-def _leaf_paths(footer: pq.FileMetaData, prefix: str) -> list[str]:
-    """The paths of the leaf columns that start with ``prefix``."""
-    paths = (footer.schema.column(i).path for i in range(footer.num_columns))
-    return [path for path in paths if path.startswith(prefix)]
+def _leaf_paths(footer: pq.FileMetaData, prefix: str) -> dict[int, str]:
+    """The paths of the leaf columns that start with ``prefix``, by number."""
+    paths = ((number, footer.schema.column(number).path) for number in range(footer.num_columns))
+    return {number: path for number, path in paths if path.startswith(prefix)}

@@ -6,7 +6,7 @@ Source: Delta PROTOCOL.md, "Checkpoints", "Checkpoint Schema", "Sidecar File Inf
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from tableformats.plugin import CorruptMetadataError, ParquetFooter
@@ -156,7 +156,7 @@ class ActionFile:
         self._has_adds_alone: list[bool] = []
         self.rows = 0
 
-    @property
+    @cached_property
     def frame(self) -> dict[int, Any] | None:
         """What the footer says beside row groups; see :class:`tableformats.plugin.ParquetFooter`. None: unknown."""
         return _frame(self._schema)

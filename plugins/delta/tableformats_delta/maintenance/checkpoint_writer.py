@@ -24,7 +24,7 @@ from ..log.names import LOG_DIRECTORY, SIDECAR_DIRECTORY
 from ..schema.features import READER_FEATURES, WRITER_FEATURES
 from ..schema.intervals import interval_of
 from .action_file import ActionFile, action_rows
-from .checksum_writer import Totals, write_checksum
+from .checksum_writer import Totals, checksum_path, write_checksum
 from .copied_groups import copied_groups
 from .file_columns import AddColumns, RemoveColumns
 from .hint import write_hint
@@ -200,6 +200,8 @@ class _Writing:
         snapshot = self._snapshot
         info = {"inCommitTimestamp": snapshot.timestamp_ms}
         with contextlib.suppress(TableFormatsError, OSError):
+            if self._storage.size_of(checksum_path(self._storage, snapshot.version)) is not None:
+                return
             totals = Totals(self._n_adds, self._size, {})
             write_checksum(self._storage, snapshot.version, totals, snapshot.protocol, snapshot.state.metadata, info)
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from ..snapshot.delta_snapshot import DeltaSnapshot
 
-__all__ = ["Totals", "extend_checksum", "write_checksum"]
+__all__ = ["Totals", "checksum_path", "extend_checksum", "write_checksum"]
 
 _MOST_COUNTED = 100_000
 """File actions that are counted again, where the version before has no checksum file."""
