@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -144,3 +145,10 @@ def test_options_of_another_azure_account_than_the_location_names(scheme: str) -
     with pytest.raises(TableFormatsError, match=r"names the Azure account 'acct'.*options another.*'account_name'"):
         tf.open_table(location, storage_options=given)
     assert Storage(location, {**given, "AZURE_STORAGE_ACCOUNT_NAME": "ACCT"}).store_of(location)
+
+
+def test_a_store_without_its_library_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "obstore", None)
+    with pytest.raises(tf.MissingExtraError) as error:
+        tf.open_table("s3://bucket/t", storage_options=KEYS)
+    assert str(error.value) == "s3:// needs obstore, which is not installed: pip install obstore"

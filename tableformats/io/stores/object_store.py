@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import (
     CorruptMetadataError,
+    MissingExtraError,
     StoreConnectionError,
     StoreError,
     StoreTimeoutError,
@@ -17,6 +18,7 @@ from ...errors import (
     UnsupportedFeatureError,
 )
 from ...runtime.io_threads import SMALL_BYTES, Finish, raising
+from ...runtime.optional import required
 from ..redaction import Redactor, without_credentials
 from . import answers
 from .addresses import Address
@@ -53,6 +55,8 @@ def open_object_store(address: Address, given: Mapping[str, Any], redactor: Reda
         options.client["allow_http"] = "true"
     try:
         client = _client(address, options, provider)
+    except MissingExtraError:
+        raise
     except Exception as error:
         path = redactor.redact(without_credentials(address.root))
         if "Account must be specified" in str(error):
@@ -116,12 +120,9 @@ def _with_account(options: StoreOptions, address: Address) -> None:
 
 
 def _client(address: Address, options: StoreOptions, provider: Any) -> Client:
-    try:
-        from obstore import store
-    except ImportError as error:
-        raise TableFormatsError(
-            f"obstore is needed for {address.root}", path=address.root, hint="pip install obstore"
-        ) from error
+    required("obstore", f"{address.root.partition('://')[0]}://", "obstore")
+    from obstore import store
+
     common: dict[str, Any] = {"client_options": options.client, "retry_config": options.retry}
     config: Any = options.config
     if address.service == "s3":
