@@ -24,6 +24,7 @@ from tableformats.io.catalog_commits import CatalogCommits
 from tableformats.io.storage import Storage
 from tableformats.plugin import MetadataCache, SnapshotSelector
 from tests.support.delta_log import DeltaLog, add
+from tests.support.golden import TABLES
 from tests.support.s3_stub import Request, S3Stub
 
 deltalake = pytest.importorskip("deltalake")
@@ -401,6 +402,14 @@ def test_manifests_are_read_together(stub: S3Stub, iceberg: Path, locate: Locate
     text = plan.explain()
     assert "requests to the store" in text and "- one after the other" in text
     assert re.search(rf"requests at the opening +{report.opening_requests}\n", text)
+
+
+def test_manifests_of_deletes_are_not_explained(stub: S3Stub) -> None:
+    """Their requests are sent ahead, by the same filter."""
+    stub.upload(TABLES.with_name("tables_jvm") / "iceberg-position-deletes/table", "t")
+    plan = tf.open_table("s3://bucket/t", storage_options=stub.options, relocate=True).plan("id = 1")
+    assert plan.report.delete_manifests_total == 4
+    assert plan.attribution.groups == plan.report.manifests_total == 5
 
 
 @pytest.mark.thread_unsafe

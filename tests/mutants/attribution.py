@@ -40,6 +40,14 @@ MUTANTS = (
         _COUNTS,
     ),
     Mutant(
+        "manifests-of-deletes-are-explained",
+        "core:_Planner._read_ahead",
+        "files_of_deletes(self.request)",
+        "files_of_deletes(self.request_for_parts)",
+        "in a store, manifests of deletes count among the manifests that a part of the filter skips",
+        ("io/test_request_chains.py",),
+    ),
+    Mutant(
         "every-undecided-bound-is-wide",
         "core:Widths.wide",
         ">= _SHARE * range_",
