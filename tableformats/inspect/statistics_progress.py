@@ -30,7 +30,7 @@ class ProgressFile:
     Raises
     ------
     TableFormatsError
-        The file is no progress file, or that of another run.
+        The file is no progress file, or that of another run; or it cannot be read or written.
     """
 
     def __init__(self, path: str | os.PathLike[str] | None, asked: dict[str, Any]) -> None:
@@ -84,21 +84,36 @@ def _lines(path: str | os.PathLike[str]) -> Iterator[dict[str, Any]]:
     """The documents of a file, up to a line that was not finished. Nothing where there is no file."""
     if not os.path.exists(path):
         return
-    with open(path, encoding="utf-8") as file:
-        for text in file:
-            try:
-                line = json.loads(text)
-            except ValueError:
-                return
-            if not isinstance(line, dict) or not text.endswith("\n"):
-                return
-            yield line
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            for text in file:
+                try:
+                    line = json.loads(text)
+                except ValueError:
+                    return
+                if not isinstance(line, dict) or not text.endswith("\n"):
+                    return
+                yield line
+    except OSError as error:
+        raise _unusable(path, error) from error
 
 
 def _appending(path: str | os.PathLike[str], lines: Sequence[dict[str, Any]]) -> IO[str]:
     """The file with these lines, open behind them. It is replaced at once, so that a crash loses no line."""
     new = f"{os.fspath(path)}.new"
-    with open(new, "w", encoding="utf-8") as file:
-        file.writelines(json.dumps(line) + "\n" for line in lines)
-    os.replace(new, path)
-    return open(path, "a", encoding="utf-8")
+    try:
+        with open(new, "w", encoding="utf-8") as file:
+            file.writelines(json.dumps(line) + "\n" for line in lines)
+        os.replace(new, path)
+        return open(path, "a", encoding="utf-8")
+    except OSError as error:
+        raise _unusable(path, error) from error
+
+
+def _unusable(path: str | os.PathLike[str], error: OSError) -> TableFormatsError:
+    return TableFormatsError(
+        f"the file of the progress cannot be used: {error.strerror or error}",
+        path=os.fspath(path),
+        field="resume",
+        hint="Name a file in a directory that may be written to",
+    )

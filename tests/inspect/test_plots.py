@@ -109,6 +109,8 @@ def test_pictures_of_nothing(tmp_path: Path) -> None:
     for ax in drawn:
         ax.figure.canvas.draw()
     assert drawn[3].get_title() == "1 commit"
+    begin, end = drawn[3].get_xlim()
+    assert drawn[3].patches[0].get_width() * 60 == pytest.approx(end - begin, rel=1e-3), "a second of a minute"
     with pytest.raises(tf.InvalidPredicateError, match="no column 'x'"):
         table.plot.clustering("x")
     pyplot.close("all")

@@ -229,6 +229,10 @@ def test_an_interrupted_run_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     other.write_text('{"a": 1}\n')
     with pytest.raises(tf.TableFormatsError, match="is no progress file"):
         table.verify_stats(resume=other)
+    for unusable in (tmp_path, tmp_path / "none" / "progress"):
+        with pytest.raises(tf.TableFormatsError, match="progress cannot be used") as error:
+            table.verify_stats(resume=unusable)
+        assert error.value.field == "resume" and error.value.path == str(unusable)
 
 
 def test_missing_and_damaged_files_are_findings(tmp_path: Path) -> None:

@@ -93,12 +93,18 @@ class Plots:
         found = timeline(_until(self._history(), self._snapshot))
         ax = _axes(ax)
         moments = found.edges.astype("datetime64[ms]")
+        # A bar for one instant is a second in the middle of a minute: it would fill the picture.
+        is_instant = len(moments) == 2
+        widths = np.array([1_000], "timedelta64[ms]") if is_instant else np.diff(moments)
         bottom = np.zeros(max(len(moments) - 1, 0), np.int64)
         for name, counts in zip(found.operations, found.counts, strict=True):
-            ax.bar(moments[:-1], counts, np.diff(moments), bottom=bottom, align="edge", label=_text(name))
+            ax.bar(moments[:-1], counts, widths, bottom=bottom, align="edge", label=_text(name))
             bottom = bottom + counts
         if found.operations:
+            if is_instant:
+                ax.set_xlim(*(moments[0] + np.array([-30_000, 30_000], "timedelta64[ms]")))
             _dated(ax)
+            ax.margins(y=0.25)  # the legend stands above the bars
             ax.legend()
         noun = "commit" if found.commits == 1 else "commits"
         ax.set(title=f"{count_text(found.commits)} {noun}", xlabel="time (UTC)", ylabel="commits")
@@ -115,6 +121,7 @@ def plot_plan(plan: FilePlan, ax: Axes | None = None) -> Axes:
     ax.bar_label(drawn, labels=list(map(count_text, funnel.values())), padding=3)
     ax.invert_yaxis()
     ax.margins(x=0.12)
+    ax.xaxis.set_major_formatter("{x:,.0f}")
     filter = "no filter" if plan.report.filter is None else plan.report.filter
     ax.set(title=_text(shortened(filter, 70)), xlabel="files")
     return ax
@@ -151,6 +158,7 @@ def _columns(ax: Axes, labels: Sequence[str], counts: Sequence[int], stands_out:
     ax.tick_params(axis="x", rotation=45)
     ax.bar_label(drawn, labels=[count_text(n) if n else "" for n in counts], padding=2)
     ax.margins(y=0.1)
+    ax.yaxis.set_major_formatter("{x:,.0f}")
 
 
 def _dated(ax: Axes) -> None:
