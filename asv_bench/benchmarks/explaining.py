@@ -1,11 +1,13 @@
 """What ``plan.explain()`` costs beside its plan: the parts of the filter are judged over the bounds that planning kept.
 
-CPU time, in rounds that alternate. Each round opens the table anew, so that every plan is a first one.
-``python -m benchmarks.explaining`` prints all shares.
+CPU time, in rounds that alternate. Each round opens the table anew, so that every plan is a first one. The goal is a
+tenth. ``python -m benchmarks.explaining`` prints all shares, and with ``--write`` puts them into
+docs/measured/explaining.md.
 """
 
 from __future__ import annotations
 
+import argparse
 import gc
 import time
 from collections.abc import Callable
@@ -15,6 +17,8 @@ from . import QUICK, sizes
 from .generate import Table, build
 from .planners import sql
 from .planning import SPECS, check
+from .report import machine, versions
+from .table_text import markdown, write
 
 QUESTIONS = ["P5"] if QUICK else ["P1", "P2", "P3", "P5"]
 ROUNDS = 1 if QUICK else 7
@@ -63,13 +67,22 @@ class Explain:
 
 def main() -> None:
     """Print the shares."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--write", action="store_true", help="put the figures into docs/measured/explaining.md")
+    chosen = parser.parse_args()
+    rows = []
     for format in SPECS:
         for files in Explain.params[1]:
             table = build(SPECS[format](files))
             for question in QUESTIONS:
                 planned, explained = seconds_of(table, question)
-                figures = f"plan {planned * 1000:6.1f} ms   explain {explained * 1000:5.1f} ms"
-                print(f"{format:8} {files:>9,} {question}   {figures}   {explained / planned:6.1%}")
+                times = f"{planned * 1000:.1f}", f"{explained * 1000:.1f}", f"{explained / planned:.1%}"
+                rows.append([format, f"{files:,}", question, *times])
+                print(*rows[-1], flush=True)
+    if chosen.write:
+        heads = ["table", "files", "question", "plan, ms", "explain, ms", "share"]
+        measured = f"Measured {time.strftime('%Y-%m-%d')}, {machine()}. {versions()}"
+        write("explaining.md", f"{measured}\n\n{markdown(heads, rows)}")
 
 
 if __name__ == "__main__":
