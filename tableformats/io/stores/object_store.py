@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import (
     CorruptMetadataError,
-    MissingExtraError,
     StoreConnectionError,
     StoreError,
     StoreTimeoutError,
@@ -24,6 +23,7 @@ from . import answers
 from .addresses import Address
 from .base import Concurrency, FileInfo, ObjectStore, PutOutcome, Tail, TooLongError, past_the_end, replaced
 from .faults import fault_of, not_of_a_store
+from .forks import check_not_forked
 from .options import StoreOptions, parse_options
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def open_object_store(address: Address, given: Mapping[str, Any], redactor: Reda
         options.client["allow_http"] = "true"
     try:
         client = _client(address, options, provider)
-    except MissingExtraError:
+    except TableFormatsError:
         raise
     except Exception as error:
         path = redactor.redact(without_credentials(address.root))
@@ -121,6 +121,7 @@ def _with_account(options: StoreOptions, address: Address) -> None:
 
 def _client(address: Address, options: StoreOptions, provider: Any) -> Client:
     required("obstore", f"{address.root.partition('://')[0]}://", "obstore")
+    check_not_forked(address.root)
     from obstore import store
 
     common: dict[str, Any] = {"client_options": options.client, "retry_config": options.retry}
@@ -145,7 +146,7 @@ class ObstoreStore(ObjectStore):
         concurrency: Concurrency,
         is_anonymous: bool = False,
     ) -> None:
-        self._client = client
+        self._opened = client
         self._address = address
         self._redactor = redactor
         self.concurrency = concurrency
@@ -154,6 +155,11 @@ class ObstoreStore(ObjectStore):
 
     def __repr__(self) -> str:
         return f"ObstoreStore({without_credentials(self._address.root)!r})"
+
+    @property
+    def _client(self) -> Client:
+        check_not_forked(self._address.root)
+        return self._opened
 
     def __reduce__(self) -> Any:
         raise TypeError("a store may hold credentials and is not pickled")
