@@ -8,6 +8,7 @@ import os
 import pickle
 import subprocess
 import sys
+import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -219,7 +220,10 @@ def test_an_attempt_that_fails_deletes_its_files(tmp_path: Path) -> None:
 
     def batches() -> Iterator[pa.RecordBatch]:
         yield pa.RecordBatch.from_pydict({"c0": [1, 2]})
-        seen.extend(files_below(tmp_path / "t"))
+        yield pa.RecordBatch.from_pydict({"c0": [3]})
+        deadline = time.monotonic() + 20
+        while not seen and time.monotonic() < deadline:  # another thread writes the first file
+            seen.extend(files_below(tmp_path / "t"))
         raise RuntimeError("the executor is lost")
 
     seen: list[str] = []
