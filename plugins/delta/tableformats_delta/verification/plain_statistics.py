@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tableformats.plugin import FALSE, TRUE, in_order, scalar, to_arrow, to_numpy
+from tableformats.plugin import FALSE, TRUE, scalar, to_arrow, to_numpy
 from tableformats.plugin import compute as pc
 
 if TYPE_CHECKING:
@@ -53,12 +53,11 @@ def doubtful_statistics(texts: pa.Array, deleted: pa.Array | None = None) -> np.
         False where it is sure that statistics are a JSON object, and that neither counts nor bounds nor the deletion
         vector contradict one another.
     """
-
-    def of_block(start: int) -> np.ndarray:
-        of_deleted = None if deleted is None else deleted.slice(start, _BLOCK)
-        return _of_block(texts.slice(start, _BLOCK), of_deleted)
-
-    return np.concatenate([np.empty(0, bool), *in_order(of_block, range(0, len(texts), _BLOCK))])
+    found = [
+        _of_block(texts.slice(at, _BLOCK), None if deleted is None else deleted.slice(at, _BLOCK))
+        for at in range(0, len(texts), _BLOCK)
+    ]
+    return np.concatenate([np.empty(0, bool), *found])
 
 
 def _of_block(texts: pa.Array, deleted: pa.Array | None) -> np.ndarray:
