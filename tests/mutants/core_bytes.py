@@ -102,6 +102,14 @@ MUTANTS = (
         ("arrow/test_reader.py",),
     ),
     Mutant(
+        "every-footer-of-a-checkpoint-is-sound",
+        "delta:CheckpointFile.struct_arrays",
+        "if self._has_sound_chunks():",
+        "if True:",
+        "a checkpoint whose footer contradicts itself ends the process",
+        ("delta/test_damage.py",),
+    ),
+    Mutant(
         "pages-are-free",
         "core:check_pages",
         "if left < 0:",

@@ -161,7 +161,9 @@ class CheckpointFile:
                 for number, path in _leaf_paths(footer, f"{name}.").items()
                 if not path.split(".")[1].endswith("_parsed")
             }
-            groups = _groups_with_values(footer, leaves)
+            groups = list(range(footer.num_row_groups))
+            if self._has_sound_chunks():
+                groups = _groups_with_values(footer, leaves)
             if not groups:
                 return
             with self._open(encoded=False) as parquet:  # few rows at once: callers often need the first value alone
