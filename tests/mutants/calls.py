@@ -19,6 +19,8 @@ from typing import Any
 
 import pytest
 
+from tests.mutants.clock import waited
+
 ROOT = Path(__file__).resolve().parents[2]
 PRODUCT = tuple(f"{ROOT}/{name}/" for name in ("tableformats", "plugins"))
 
@@ -34,14 +36,14 @@ def _note(frame: FrameType, event: str, argument: Any) -> None:
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     _called.clear()
-    started = time.perf_counter()
+    started = time.perf_counter() - waited()
     threading.setprofile(_note)
     sys.setprofile(_note)
     yield
     sys.setprofile(None)
     threading.setprofile(None)  # type: ignore[arg-type]
     own = [(code.co_filename, code.co_firstlineno) for code in set(_called) if code.co_filename.startswith(PRODUCT)]
-    seconds = round(time.perf_counter() - started, 3)
+    seconds = round(time.perf_counter() - waited() - started, 3)
     _found[item.nodeid] = seconds, [(str(Path(name).relative_to(ROOT)), line) for name, line in own]
 
 

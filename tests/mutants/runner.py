@@ -11,6 +11,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -20,6 +21,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from tests.mutants.clock import Clock
 from tests.mutants.mutant import ROOT, Mutant
 
 _NOT_ASKED = {"bench", "cli", "docs", "fuzz", "golden", "mutants", "property", "spark", "support", "testing"}
@@ -27,6 +29,7 @@ _SUBJECTS = sorted(path.name for path in (ROOT / "tests").glob("[a-z]*") if path
 FALLBACK = ("tests/property", *(f"tests/{name}" for name in _SUBJECTS if name not in _NOT_ASKED))
 """Folders of tests that are asked where a mutant's killers do not notice it."""
 TIMEOUT = 600
+"""Seconds (of :class:`Clock`) of one run of tests."""
 NO_ANSWER = f"no answer in {TIMEOUT} s"
 TABLES = 30
 """How many tables each laboratory makes for a mutant."""
@@ -93,19 +96,27 @@ class Copy:
         return "" if done is not None and done.returncode == 0 else "it does not build"
 
     def _run(self, command: Sequence[str], **more: str) -> subprocess.CompletedProcess[str] | None:
-        environment = {**self.environment, **more}
-        try:
-            return subprocess.run(
-                command,
-                cwd=self.root,
-                env=environment,
-                text=True,
-                timeout=TIMEOUT,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-            )
-        except subprocess.TimeoutExpired:
-            return None
+        with subprocess.Popen(
+            command,
+            cwd=self.root,
+            env={**self.environment, **more},
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        ) as process:
+            clock = Clock(process.pid)
+            while True:
+                try:
+                    output, _ = process.communicate(timeout=1)
+                    return subprocess.CompletedProcess(command, process.returncode, output)
+                except subprocess.TimeoutExpired:
+                    if clock.spent() > TIMEOUT:
+                        os.killpg(process.pid, signal.SIGKILL)
+                        return None
+                except BaseException:  # an interruption does not reach another session
+                    os.killpg(process.pid, signal.SIGKILL)
+                    raise
 
     @property
     def environment(self) -> dict[str, str]:

@@ -3,10 +3,11 @@
 A mutant changes one place of a Python function of the product: a comparison, a condition, an operator, a number, a
 constant. The sample is drawn with ``--seed`` (the date by default), from functions that one of ``--tests`` calls at
 least. Each mutant meets the tests that call its function, of each file the quickest first: in forks of one process
-(:mod:`tests.mutants.forked`), where most are refused within a second. Those that are not meet all tests of their area,
-because not every call is seen: what an import, a thread or another process calls, or a cached answer. The score is the
-share of mutants that a test refuses. A mutant that nobody can notice (:data:`EQUIVALENT` says why) is left out of it;
-so is ``strict=True`` of ``zip``, which is an assertion, and the size of a cache.
+(:mod:`tests.mutants.forked`), where most are refused within a second. Then come tests that call other functions of the
+file, because not every call is seen: what an import, a thread or another process calls, or a cached answer. Those that
+are still not refused meet the tests of their area that are not in the record of calls (not with ``--quick``). The score
+is the share of mutants that a test refuses. Times are processor times, so that it is the same on a busy machine. A
+mutant that nobody can notice (:data:`EQUIVALENT` says why) is left out; so are classes of them (:func:`changes_of`).
 
 ``--calls FILE`` keeps which test calls what. A folder of ``--tests`` that is not in the file is run and added to it.
 Functions have their names there, so the file stays of use while the code changes. A test that is no more is not asked.
@@ -67,6 +68,8 @@ _SHOWN = {"__repr__", "_repr_html_", "__str__", "__dir__"}
 
 Calls = dict[str, tuple[float, Sequence[Sequence[str]]]]
 """{test: (seconds, functions), and a function is (file, qualified name)}."""
+Callers = dict[str, dict[str, set[str]]]
+"""{file: {test: names of functions of the file}}."""
 
 
 @dataclass(frozen=True)
@@ -157,31 +160,46 @@ def sampled(calls: Calls, count: int, seed: int) -> list[Change]:
     return random.Random(seed).sample(found, min(count, len(found)))
 
 
-def tests_of(change: Change, calls: Calls) -> list[str]:
-    """The tests that call the function: the quickest of each file, then the second ones, and so on."""
-    found: dict[str, list[tuple[float, str]]] = defaultdict(list)
-    for test, (seconds, functions) in calls.items():
-        if seconds <= SECONDS and [change.file, change.function] in functions:
-            found[test.partition("::")[0]].append((seconds, test))
-    ranks = [(rank, *one) for tests in found.values() for rank, one in enumerate(sorted(tests))]
-    return [test for _, _, test in sorted(ranks)]
+def callers_of(calls: Calls) -> Callers:
+    """Which tests call a file, and which functions of it."""
+    found: Callers = defaultdict(lambda: defaultdict(set))
+    for test, (_, functions) in calls.items():
+        for file, name in functions:
+            found[file][test].add(name)
+    return found
 
 
-def area_of(file: str, root: Path = ROOT) -> list[str]:
-    """The tests about a file of the product: folders, and files of damaged tables and attacks."""
+def tests_of(change: Change, calls: Calls, callers: Callers) -> list[str]:
+    """The tests that call the function, and then others that call its file.
+
+    Of each kind the quickest of each file, then the second ones, and so on.
+    """
+    found: dict[tuple[bool, str], list[tuple[float, str]]] = defaultdict(list)
+    for test, functions in callers[change.file].items():
+        if (seconds := calls[test][0]) <= SECONDS:
+            found[change.function not in functions, test.partition("::")[0]].append((seconds, test))
+    ranks = [(other, rank, *one) for (other, _), tests in found.items() for rank, one in enumerate(sorted(tests))]
+    return [test for *_, test in sorted(ranks)]
+
+
+def area_of(file: str, unknown: Sequence[str] = (), root: Path = ROOT) -> list[str]:
+    """Tests about a file of the product: those of its folders that are ``unknown``, and damaged tables and attacks."""
     home, name = file.split("/")[:2]
-    found = [_AREAS.get(name, name), "table"]
+    folders, files = [_AREAS.get(name, name), "table"], ["attacks"]
     if home == "plugins":
-        found = [name, "write", f"fuzz/test_{name}_damage.py", "fuzz/test_write_damage.py"]
-    found.append("fuzz/test_attacks.py")
-    return [f"tests/{one}" for one in dict.fromkeys(found) if (root / "tests" / one).exists()]
+        folders, files = [name, "write"], [f"{name}_damage", "write_damage", "attacks"]
+    named = [f"tests/fuzz/test_{one}.py" for one in files]
+    return [
+        *(test for test in unknown if test.startswith(tuple(f"tests/{one}/" for one in folders))),
+        *(one for one in named if (root / one).exists()),
+    ]
 
 
-def in_forks(changes: Sequence[Change], calls: Calls, copy: Copy) -> list[tuple[str, str]]:
+def in_forks(changes: Sequence[Change], calls: Calls, callers: Callers, copy: Copy) -> list[tuple[str, str]]:
     """What :mod:`tests.mutants.forked` says of each: ("killed", by which test) or ("open", why)."""
     asked: list[dict[str, Any]] = []
     for change in changes:
-        tests = tests_of(change, calls)[:MOST]
+        tests = tests_of(change, calls, callers)[:MOST]
         seconds = sum(calls[test][0] for test in tests)
         place = {"file": change.file, "start": change.start, "end": change.end, "after": change.after}
         asked.append({**place, "tests": tests, "seconds": seconds})
@@ -204,7 +222,7 @@ def in_forks(changes: Sequence[Change], calls: Calls, copy: Copy) -> list[tuple[
     return said + [("open", "it was not asked")] * (len(changes) - len(said))
 
 
-def outcome_of(change: Change, tests: Sequence[str], copy: Copy) -> str:
+def outcome_of(change: Change, tests: Sequence[str], area: Sequence[str], copy: Copy) -> str:
     """ "killed" or "survived"; a mutant under which no test can run is killed."""
     target = copy.root / change.file
     sound = target.read_bytes()
@@ -213,8 +231,8 @@ def outcome_of(change: Change, tests: Sequence[str], copy: Copy) -> str:
         outcome = copy.test(tests[:FIRST])[0] if tests else "survived"  # no names would ask for all tests
         if outcome == "survived" and len(tests) > FIRST:
             outcome = copy.test(tests[FIRST:MOST])[0]
-        if outcome == "survived":
-            outcome, why = copy.test(area_of(change.file))
+        if outcome == "survived" and area:
+            outcome, why = copy.test(area)
             if outcome == "broken" and why == NO_ANSWER:  # there were many tests
                 outcome = "survived"
     finally:
@@ -239,6 +257,7 @@ def main() -> None:
     options.add_argument("--seed", type=int, default=int(dt.date.today().strftime("%Y%m%d")))
     options.add_argument("--tests", nargs="*", default=FALLBACK)
     options.add_argument("--calls", type=Path, help="which test calls what: read from this file, or written to it")
+    options.add_argument("--quick", action="store_true", help="ask no tests that are not in the record of calls")
     options.add_argument("--write", type=Path, help="put the score between the marks of this file")
     given = options.parse_args()
     killed, survivors = 0, []
@@ -252,15 +271,18 @@ def main() -> None:
                     given.calls.write_text(json.dumps(calls))
         present = copy.collected(given.tests)
         calls = {test: found for test, found in calls.items() if test in present}
+        unknown = sorted(present - {*calls})
         if not calls:
             raise SystemExit(f"no test ran: {' '.join(given.tests)}")
         drawn = sampled(calls, given.count, given.seed)
         changes = [change for change in drawn if change.name not in EQUIVALENT]
         left_out = len(drawn) - len(changes)
-        for change, (outcome, why) in zip(changes, in_forks(changes, calls, copy), strict=True):
+        callers = callers_of(calls)
+        for change, (outcome, why) in zip(changes, in_forks(changes, calls, callers, copy), strict=True):
             if outcome != "killed":
-                again = [] if why == ALL_PASS else tests_of(change, calls)
-                outcome = outcome_of(change, again, copy)
+                again = [] if why == ALL_PASS else tests_of(change, calls, callers)
+                area = [] if given.quick else area_of(change.file, unknown)
+                outcome = outcome_of(change, again, area, copy)
             killed += outcome == "killed"
             print(f"{outcome:9} {change.name}", flush=True)
             if outcome == "survived":

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import ast
 import os
+import subprocess
 import sys
+import time
 from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,8 +16,9 @@ import pytest
 
 from tableformats.columnar import arrays
 from tableformats.expressions.functions.temporal import calendars
-from tests.mutants import forked
-from tests.mutants.sample import changes_of, replacements
+from tests.mutants import forked, sample
+from tests.mutants.clock import Clock
+from tests.mutants.sample import Change, changes_of, replacements
 
 SOURCE = """
 @lru_cache(maxsize=64)
@@ -43,6 +47,20 @@ def test_texts_assertions_and_sizes_of_caches_are_left_out() -> None:
 )
 def test_operands_stay_together(source: str, mutant: str) -> None:
     assert [*replacements(ast.parse(source, mode="eval").body)] == [mutant]
+
+
+def test_tests_that_call_the_function_come_before_others_of_its_file() -> None:
+    calls = {
+        "tests/a.py::slow": (2.0, [("m.py", "f")]),
+        "tests/a.py::quick": (1.0, [("m.py", "f"), ("m.py", "g")]),
+        "tests/b.py::other": (0.5, [("m.py", "g")]),
+        "tests/b.py::own": (3.0, [("m.py", "f")]),
+        "tests/b.py::long": (99.0, [("m.py", "f")]),
+        "tests/c.py::elsewhere": (0.1, [("n.py", "f")]),
+    }
+    change = Change("m.py", "f", 0, 1, "1", "2", 1)
+    found = sample.tests_of(change, calls, sample.callers_of(calls))
+    assert found == ["tests/a.py::quick", "tests/b.py::own", "tests/a.py::slow", "tests/b.py::other"]
 
 
 def item_of(name: str, passes: Callable[[], object]) -> Any:
@@ -74,6 +92,48 @@ def test_forks_judge_mutants(
     items = {item.nodeid: item for item in (item_of(*one) for one in tests.items())}
     assert forked.judged({**mutant, "tests": [*items]}, items) == outcome
     assert calendars.is_leap(2024), "this process has the sound code"
+
+
+@pytest.mark.parametrize(
+    ("sound", "outcome"),
+    [
+        (("failed", "tests/test_x.py::flaky"), ("killed", "tests/test_x.py::good")),
+        (("late", "no answer in 60 s"), ("open", "no test")),
+    ],
+)
+def test_what_fails_without_the_mutant_is_not_asked_again(
+    sound: tuple[str, str], outcome: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A test that fails before the one that noticed does not take that one away."""
+
+    def in_a_fork(items: list[Any], mutant: dict[str, Any]) -> tuple[str, str]:
+        if mutant["after"] is None:
+            return sound if len(items) == 2 or sound[0] == "late" else ("open", "all pass")
+        return ("failed", "tests/test_x.py::good") if len(items) > 0 and "good" in items[-1].nodeid else ("open", "")
+
+    monkeypatch.setattr(forked, "in_a_fork", in_a_fork)
+    monkeypatch.setattr(forked, "_steady", set())
+    monkeypatch.setattr(forked, "_unsteady", {"tests/test_x.py::flaky"} if sound[0] == "late" else set())
+    items = {item.nodeid: item for item in (item_of(name, bool) for name in ("flaky", "good"))}
+    assert forked.judged({"tests": [*items], "after": "2"}, items) == outcome
+
+
+@pytest.mark.skipif(not Path("/proc/thread-self/schedstat").exists(), reason="the system does not tell who waits")
+def test_seconds_without_a_processor_do_not_count() -> None:
+    spins = """if True:
+        import os, time
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+        while time.process_time() < 0.15: pass"""
+    started = time.monotonic()
+    processes = [subprocess.Popen([sys.executable, "-c", spins], start_new_session=True) for _ in range(4)]
+    clock = Clock(processes[0].pid)
+    spent = 0.0
+    while processes[0].poll() is None:
+        spent = clock.spent()
+        time.sleep(0.02)
+    assert spent < (time.monotonic() - started) * 0.7
+    for process in processes:
+        process.wait()
 
 
 @pytest.mark.thread_unsafe
