@@ -151,12 +151,12 @@ def replacements(node: ast.AST) -> Iterator[str]:
         yield repr(node.value + 1)
 
 
-def sampled(calls: Calls, count: int, seed: int) -> list[Change]:
-    """``count`` changes, drawn from all of the functions that a test calls."""
+def sampled(calls: Calls, count: int, seed: int, root: Path) -> list[Change]:
+    """``count`` changes below ``root``, drawn from all of the functions that a test calls."""
     called = {(file, name) for _, functions in calls.values() for file, name in functions}
     found: list[Change] = []
-    for file in sorted({file for file, _ in called if (ROOT / file).exists()}):
-        found += [c for c in changes_of(file, (ROOT / file).read_text()) if (file, c.function) in called]
+    for file in sorted({file for file, _ in called if (root / file).exists()}):
+        found += [c for c in changes_of(file, (root / file).read_text()) if (file, c.function) in called]
     return random.Random(seed).sample(found, min(count, len(found)))
 
 
@@ -274,7 +274,7 @@ def main() -> None:
         unknown = sorted(present - {*calls})
         if not calls:
             raise SystemExit(f"no test ran: {' '.join(given.tests)}")
-        drawn = sampled(calls, given.count, given.seed)
+        drawn = sampled(calls, given.count, given.seed, copy.root)
         changes = [change for change in drawn if change.name not in EQUIVALENT]
         left_out = len(drawn) - len(changes)
         callers = callers_of(calls)

@@ -62,29 +62,24 @@ class StoredStatistics:
 
     def made(self, n: int, texts: pa.StringArray | None, parsed: pa.StructArray | None) -> dict[str, pa.Array]:
         """The values of :attr:`members` of ``n`` files, from the forms in which their statistics are known."""
-        import pyarrow as pa
-
         found: dict[str, pa.Array] = {}
+        is_whole = texts is None or (parsed is not None and not parsed.null_count)
+        if self.columns is not None and parsed is not None and is_whole and parsed.type == stats_type(self.columns):
+            found["stats_parsed"] = parsed
+        if self.members.keys() - found:
+            # The text has every leaf that is known, in any type: the new columns take what they have of it.
+            texts = _as_texts(n, texts, parsed)
         if self.as_json:
-            if texts is None:
-                texts = pa.nulls(n, pa.string()) if parsed is None else stats_texts(parsed)
-            elif parsed is not None and texts.null_count and parsed.null_count < n:
-                texts = pc.coalesce(texts, stats_texts(parsed))
             found["stats"] = texts
-        if self.columns is not None:
-            found["stats_parsed"] = self._structs(n, texts, parsed)
+        if self.columns is not None and "stats_parsed" not in found:
+            found["stats_parsed"] = structs_of_texts(texts, self.columns)
         return found
 
-    def _structs(self, n: int, texts: pa.StringArray | None, parsed: pa.StructArray | None) -> pa.StructArray:
-        import pyarrow as pa
 
-        assert self.columns is not None
-        wanted = stats_type(self.columns)
-        if parsed is not None and parsed.type == wanted and (texts is None or not parsed.null_count):
-            return parsed
-        if texts is None:
-            # The text has every leaf that is known, in any type: the new columns take what they have of it.
-            texts = pa.nulls(n, pa.string()) if parsed is None else stats_texts(parsed)
-        elif parsed is not None and texts.null_count:
-            texts = pc.coalesce(texts, stats_texts(parsed))
-        return structs_of_texts(texts, self.columns)
+def _as_texts(n: int, texts: pa.StringArray | None, parsed: pa.StructArray | None) -> pa.StringArray:
+    """The texts of ``n`` files; where there is none, the struct as text."""
+    import pyarrow as pa
+
+    if texts is None:
+        texts = pa.nulls(n, pa.string())
+    return pc.coalesce(texts, stats_texts(parsed)) if parsed is not None and texts.null_count else texts
