@@ -5,8 +5,7 @@ it, so that nothing is imported anew. A mutant is "killed" if a test fails, or d
 mutant and after the same tests. Else it is "open": what an import, a decorator or another process runs is not seen.
 
 ``TABLEFORMATS_FORKED`` names a JSON file: a list of {file, function, start, end, after, tests}, whose tests are in the
-order in which they are asked, with the ``seconds`` that they took when their calls were recorded. One line of JSON for
-each goes to the file's name with ``.out``.
+order in which they are asked. One line of JSON for each goes to the file's name with ``.out``.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ import gc
 import importlib
 import json
 import os
+import select
 import signal
 import time
 from collections.abc import Iterator, Sequence
@@ -31,7 +31,12 @@ ROOT = Path(__file__).resolve().parents[2]
 CHUNK = 40
 """So many tests are run file by file, before the next ones."""
 PATIENCE = 60.0
-"""Seconds (of :class:`Clock`) that tests may take longer than when their calls were recorded."""
+"""Seconds (of :class:`Clock`) that one test may take. Those that took more than a third of it are not asked."""
+LOOK = 0.5
+"""Seconds between two looks at its clock."""
+FAILS = "fails"
+FAULT = 3
+"""How a fork ends in which no test could be run."""
 
 _steady: set[str] = set()
 _unsteady: set[str] = set()
@@ -59,20 +64,17 @@ def judged(mutant: dict[str, Any], items: dict[str, pytest.Item]) -> tuple[str, 
         asked = [items[test] for test in in_chunks(mutant["tests"]) if test in items and test not in _unsteady]
         if not asked:
             return "open", "no test"
-        outcome, by = in_a_fork(asked, mutant)
-        if outcome == "open":
-            return outcome, by
-        names = [item.nodeid for item in asked]
-        before = asked[: names.index(by) + 1] if by in names else asked
+        is_noticed, by = in_a_fork(asked, mutant)
+        if not is_noticed:
+            return "open", by
         if by in _steady:
             return "killed", by
-        sound, sound_by = in_a_fork(before, {**mutant, "after": None})
-        if sound == "open":
-            _steady.update({by} & {*names})
+        before = asked[: [item.nodeid for item in asked].index(by) + 1]
+        is_unsteady, other = in_a_fork(before, {**mutant, "after": None})
+        if not is_unsteady:
+            _steady.add(by)
             return "killed", by
-        if sound_by not in names and by not in names:
-            return "open", by
-        _unsteady.add(sound_by if sound_by in names else by)  # not a good test that another one stands before
+        _unsteady.add(other)
 
 
 def in_chunks(tests: Sequence[str]) -> Iterator[str]:
@@ -83,47 +85,54 @@ def in_chunks(tests: Sequence[str]) -> Iterator[str]:
         yield from sorted(chunk, key=lambda test: files.index(test.partition("::")[0]))
 
 
-def in_a_fork(items: Sequence[pytest.Item], mutant: dict[str, Any]) -> tuple[str, str]:
-    """("failed", the test), ("late" or "crash", how), or ("open", why) where no test fails."""
+def in_a_fork(items: Sequence[pytest.Item], mutant: dict[str, Any]) -> tuple[bool, str]:
+    """(True, the test that fails, does not answer, or ends the process), or (False, why no test does)."""
     receiving, sending = os.pipe()
     child = os.fork()
     if not child:
-        status = 3
+        status = FAULT
         try:
             os.setsid()
             os.close(receiving)
             silent = os.open(os.devnull, os.O_RDWR)
             for descriptor in (0, 1, 2):
                 os.dup2(silent, descriptor)
-            os.write(sending, failing_test(items, mutant).encode())
+            os.write(sending, outcome_of(items, mutant, sending).encode())
             status = 0
         finally:
             os._exit(status)
     os.close(sending)
-    clock, looks = Clock(child), time.monotonic() + 1
-    while not (done := os.waitpid(child, os.WNOHANG))[0]:
-        if time.monotonic() > looks:
-            looks += 1
-            if clock.spent() > PATIENCE + mutant["seconds"]:
+    clock, said, began = Clock(child), b"", 0.0
+    with os.fdopen(receiving, "rb", buffering=0) as answers:
+        while not (done := os.waitpid(child, os.WNOHANG))[0]:
+            if select.select([answers], [], [], LOOK)[0]:
+                said += answers.read(1 << 16)
+                began = -1.0
+                time.sleep(0.001)  # what has ended is readable, too
+                continue
+            spent = clock.spent()
+            began = spent if began < 0 else began
+            if spent - began > PATIENCE:
                 os.killpg(child, signal.SIGKILL)
-                os.waitpid(child, 0)
-                os.close(receiving)
-                return "late", f"no answer in {PATIENCE + mutant['seconds']:.0f} s"
-        time.sleep(0.01)
-    with os.fdopen(receiving, encoding="utf-8") as answer:
-        said = answer.read()
-    if status := os.waitstatus_to_exitcode(done[1]):
-        return ("open" if status == 3 else "crash"), f"exit {status}"
-    return ("failed", said) if "::" in said else ("open", said)
+                done = os.waitpid(child, 0)
+                break
+        os.set_blocking(receiving, False)  # a process that a test left behind may hold the other end
+        said += answers.read() or b""
+    *begun, answer = said.decode().split("\n")
+    status = os.waitstatus_to_exitcode(done[1])
+    if status == 0:
+        return answer == FAILS, begun[-1] if answer == FAILS else answer
+    return (False, f"exit {status}") if status == FAULT or not begun else (True, begun[-1])
 
 
-def failing_test(items: Sequence[pytest.Item], mutant: dict[str, Any]) -> str:
-    """The test that fails, or why there is none."""
+def outcome_of(items: Sequence[pytest.Item], mutant: dict[str, Any], begun: int) -> str:
+    """:data:`FAILS`, or why no test does. Each test that begins is told to ``begun``."""
     if mutant["after"] is not None and not changed(mutant):
         return "not in live code"
     for item, following in zip(items, [*items[1:], None], strict=True):
+        os.write(begun, f"{item.nodeid}\n".encode())
         if any(report.failed for report in runtestprotocol(item, log=False, nextitem=following)):
-            return item.nodeid
+            return FAILS
     return "all pass"
 
 

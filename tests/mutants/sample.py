@@ -200,9 +200,8 @@ def in_forks(changes: Sequence[Change], calls: Calls, callers: Callers, copy: Co
     asked: list[dict[str, Any]] = []
     for change in changes:
         tests = tests_of(change, calls, callers)[:MOST]
-        seconds = sum(calls[test][0] for test in tests)
         place = {"file": change.file, "start": change.start, "end": change.end, "after": change.after}
-        asked.append({**place, "tests": tests, "seconds": seconds})
+        asked.append({**place, "tests": tests})
     plan = copy.root / "forked.json"
     plan.write_text(json.dumps(asked))
     files = sorted({test.partition("::")[0] for one in asked for test in one["tests"]})
