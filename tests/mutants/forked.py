@@ -5,7 +5,8 @@ it, so that nothing is imported anew. A mutant is "killed" if a test fails, or d
 mutant and after the same tests. Else it is "open": what an import, a decorator or another process runs is not seen.
 
 ``TABLEFORMATS_FORKED`` names a JSON file: a list of {file, function, start, end, after, tests}, whose tests are in the
-order in which they are asked. One line of JSON for each goes to the file's name with ``.out``.
+order in which they are asked. One line of JSON for each goes to the file's name with ``.out``, with the tests that are
+``left`` to be asked elsewhere: those that fail in a fork whatever the code is, or all, if the mutant is not seen here.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ PATIENCE = 60.0
 """Seconds (of :class:`Clock`) that one test may take. Those that took more than a third of it are not asked."""
 LOOK = 0.5
 """Seconds between two looks at its clock."""
+ALL_PASS = "all pass"
 FAILS = "fails"
 FAULT = 3
 """How a fork ends in which no test could be run."""
@@ -53,28 +55,38 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
             started = time.monotonic()
             outcome, why = judged(mutant, items)
             seconds = round(time.monotonic() - started, 1)
-            out.write(json.dumps({"outcome": outcome, "why": why, "seconds": seconds}) + "\n")
+            left = [test for test in mutant["tests"] if test in items and (why != ALL_PASS or test in _unsteady)]
+            found = {"outcome": outcome, "why": why, "seconds": seconds, "left": left}
+            out.write(json.dumps(found) + "\n")
             out.flush()
     return True
 
 
 def judged(mutant: dict[str, Any], items: dict[str, pytest.Item]) -> tuple[str, str]:
     """("killed", the test) or ("open", why)."""
-    while True:
-        asked = [items[test] for test in in_chunks(mutant["tests"]) if test in items and test not in _unsteady]
-        if not asked:
-            return "open", "no test"
-        is_noticed, by = in_a_fork(asked, mutant)
+    asked = [items[test] for test in in_chunks(mutant["tests"]) if test in items and test not in _unsteady]
+    why = "no test"
+    while asked:
+        is_noticed, why = in_a_fork(asked, mutant)
         if not is_noticed:
-            return "open", by
-        if by in _steady:
-            return "killed", by
-        before = asked[: [item.nodeid for item in asked].index(by) + 1]
-        is_unsteady, other = in_a_fork(before, {**mutant, "after": None})
-        if not is_unsteady:
-            _steady.add(by)
-            return "killed", by
-        _unsteady.add(other)
+            break
+        at = [item.nodeid for item in asked].index(why)
+        if why in _steady or is_steady(asked[: at + 1], mutant):
+            _steady.add(why)
+            return "killed", why
+        asked, why = asked[at + 1 :], ALL_PASS
+    return "open", why
+
+
+def is_steady(items: Sequence[pytest.Item], mutant: dict[str, Any]) -> bool:
+    """Whether the last test fails because of the mutant, alone or after the others, and not at random."""
+    sound, alone = {**mutant, "after": None}, items[-1:]
+    if in_a_fork(alone, sound)[0]:
+        _unsteady.add(alone[0].nodeid)
+        return False
+    if in_a_fork(alone, mutant)[0]:
+        return True
+    return in_a_fork(items, mutant)[1] == alone[0].nodeid and not in_a_fork(items, sound)[0]
 
 
 def in_chunks(tests: Sequence[str]) -> Iterator[str]:
@@ -133,7 +145,7 @@ def outcome_of(items: Sequence[pytest.Item], mutant: dict[str, Any], begun: int)
         os.write(begun, f"{item.nodeid}\n".encode())
         if any(report.failed for report in runtestprotocol(item, log=False, nextitem=following)):
             return FAILS
-    return "all pass"
+    return ALL_PASS
 
 
 def changed(mutant: dict[str, Any]) -> bool:

@@ -76,6 +76,19 @@ class Copy:
         return {line for line in done.stdout.splitlines() if "::" in line} if done is not None else set()
 
     @contextmanager
+    def changed(self, file: str, start: int, end: int, after: str) -> Iterator[None]:
+        """The tree with other bytes in a Python file."""
+        target = self.root / file
+        sound = target.read_bytes()
+        target.write_bytes(sound[:start] + after.encode() + sound[end:])
+        _forget_compiled(target)
+        try:
+            yield
+        finally:
+            target.write_bytes(sound)
+            _forget_compiled(target)
+
+    @contextmanager
     def mutated(self, mutant: Mutant) -> Iterator[str]:
         """The tree with the mutant in it; gives what went wrong in building it."""
         target = self.root / mutant.located(self.root).file

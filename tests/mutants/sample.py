@@ -34,8 +34,6 @@ from tests.mutants.unnoticed import EQUIVALENT
 from tests.support.marks import write_between
 
 SCORE = 0.97
-ALL_PASS = "all pass"
-"""What a fork says whose tests all pass with the mutant in live code."""
 FIRST, MOST = 40, 400
 """How many tests a mutant meets at first, and then."""
 SECONDS = 20.0
@@ -195,8 +193,8 @@ def area_of(file: str, unknown: Sequence[str] = (), root: Path = ROOT) -> list[s
     ]
 
 
-def in_forks(changes: Sequence[Change], calls: Calls, callers: Callers, copy: Copy) -> list[tuple[str, str]]:
-    """What :mod:`tests.mutants.forked` says of each: ("killed", by which test) or ("open", why)."""
+def in_forks(changes: Sequence[Change], calls: Calls, callers: Callers, copy: Copy) -> list[list[str] | None]:
+    """What :mod:`tests.mutants.forked` says of each. None: it is killed. Else the tests that are still to be asked."""
     asked: list[dict[str, Any]] = []
     for change in changes:
         tests = tests_of(change, calls, callers)[:MOST]
@@ -217,26 +215,26 @@ def in_forks(changes: Sequence[Change], calls: Calls, callers: Callers, copy: Co
     )
     out = plan.with_name("forked.json.out")
     found = [json.loads(line) for line in out.read_text().splitlines()] if out.exists() else []
-    said = [(one["outcome"], one["why"]) for one in found]
-    return said + [("open", "it was not asked")] * (len(changes) - len(said))
+    said = [None if one["outcome"] == "killed" else one["left"] for one in found]
+    return said + [one["tests"] for one in asked[len(said) :]]
 
 
 def outcome_of(change: Change, tests: Sequence[str], area: Sequence[str], copy: Copy) -> str:
     """ "killed" or "survived"; a mutant under which no test can run is killed."""
-    target = copy.root / change.file
-    sound = target.read_bytes()
-    target.write_bytes(sound[: change.start] + change.after.encode() + sound[change.end :])
-    try:
-        outcome = copy.test(tests[:FIRST])[0] if tests else "survived"  # no names would ask for all tests
-        if outcome == "survived" and len(tests) > FIRST:
-            outcome = copy.test(tests[FIRST:MOST])[0]
-        if outcome == "survived" and area:
-            outcome, why = copy.test(area)
-            if outcome == "broken" and why == NO_ANSWER:  # there were many tests
-                outcome = "survived"
-    finally:
-        target.write_bytes(sound)
-    return "survived" if outcome == "survived" else "killed"
+    for group in (tests[:FIRST], tests[FIRST:], area):
+        asked = list(group)
+        while asked:  # no names would ask for all tests
+            with copy.changed(change.file, change.start, change.end, change.after):
+                outcome, why = copy.test(asked)
+            if outcome == "survived" or why == NO_ANSWER:  # there were many tests
+                break
+            failing = why.partition("[")[0]
+            if outcome == "broken" or copy.test([failing])[0] == "survived":
+                return "killed"
+            asked = [one for one in asked if one.partition("[")[0] != failing]  # it fails without the mutant, too
+            if asked and asked[0] in area:
+                asked.append(f"--deselect={failing}")
+    return "survived"
 
 
 def recorded(copy: Copy, tests: Sequence[str]) -> Calls:
@@ -268,20 +266,21 @@ def main() -> None:
                 calls.update(recorded(copy, [folder]))
                 if given.calls is not None:
                     given.calls.write_text(json.dumps(calls))
-        present = copy.collected(given.tests)
-        calls = {test: found for test, found in calls.items() if test in present}
-        unknown = sorted(present - {*calls})
+        unknown: list[str] = []
+        if not given.quick:
+            present = copy.collected(given.tests)
+            calls = {test: found for test, found in calls.items() if test in present}
+            unknown = sorted(present - {*calls})
+        calls = {test: found for test, found in calls.items() if (copy.root / test.partition("::")[0]).exists()}
         if not calls:
             raise SystemExit(f"no test ran: {' '.join(given.tests)}")
         drawn = sampled(calls, given.count, given.seed, copy.root)
         changes = [change for change in drawn if change.name not in EQUIVALENT]
         left_out = len(drawn) - len(changes)
         callers = callers_of(calls)
-        for change, (outcome, why) in zip(changes, in_forks(changes, calls, callers, copy), strict=True):
-            if outcome != "killed":
-                again = [] if why == ALL_PASS else tests_of(change, calls, callers)
-                area = [] if given.quick else area_of(change.file, unknown)
-                outcome = outcome_of(change, again, area, copy)
+        for change, left in zip(changes, in_forks(changes, calls, callers, copy), strict=True):
+            area = [] if given.quick else area_of(change.file, unknown)
+            outcome = "killed" if left is None else outcome_of(change, left, area, copy)
             killed += outcome == "killed"
             print(f"{outcome:9} {change.name}", flush=True)
             if outcome == "survived":

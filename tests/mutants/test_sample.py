@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -74,7 +75,7 @@ def item_of(name: str, passes: Callable[[], object]) -> Any:
     [
         ({"sound": lambda: True, "leap": lambda: calendars.is_leap(2024)}, ("killed", "tests/test_x.py::leap")),
         ({"century": lambda: not calendars.is_leap(2100)}, ("open", "all pass")),
-        ({"wrong": lambda: False}, ("open", "no test")),
+        ({"wrong": lambda: False}, ("open", "all pass")),
         ({"wrong": lambda: False, "leap": lambda: calendars.is_leap(2024)}, ("killed", "tests/test_x.py::leap")),
         ({"crash": lambda: calendars.is_leap(2024) or os._exit(9)}, ("killed", "tests/test_x.py::crash")),
         (
@@ -100,16 +101,33 @@ def test_forks_judge_mutants(
     assert calendars.is_leap(2024), "this process has the sound code"
 
 
-def test_a_test_that_fails_before_another_one_does_not_take_that_away(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("fails", "outcome"),
+    [
+        (lambda sound, names, _: not sound and names == ["good"], ("killed", "tests/test_x.py::good")),
+        (lambda sound, names, _: not sound and len(names) == 2, ("killed", "tests/test_x.py::good")),
+        (lambda sound, names, _: len(names) == 2, ("open", "all pass")),
+        (lambda sound, names, _: "good" in names, ("open", "all pass")),
+        (lambda sound, names, number: number == 0, ("open", "all pass")),
+    ],
+    ids=["alone", "after another test", "without the mutant, too, after another test", "always", "once"],
+)
+def test_a_test_notices_if_it_fails_again_and_not_without_the_mutant(
+    fails: Callable[[bool, list[str], int], bool], outcome: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = count()
+
     def in_a_fork(items: list[Any], mutant: dict[str, Any]) -> tuple[bool, str]:
-        """The good test notices; then, without the mutant, the one before it fails, which it does now and then."""
-        sound = mutant["after"] is None
-        return (not sound or len(items) > 1), items[0 if sound else -1].nodeid
+        sound, names, number = mutant["after"] is None, [one.nodeid.rpartition("::")[2] for one in items], next(asked)
+        if fails(sound, names, number) or (number == 0 and not sound):
+            return True, items[-1].nodeid
+        return False, "all pass"
 
     monkeypatch.setattr(forked, "in_a_fork", in_a_fork)
+    monkeypatch.setattr(forked, "_steady", set())
     monkeypatch.setattr(forked, "_unsteady", set())
-    items = {item.nodeid: item for item in (item_of(name, bool) for name in ("at times", "good"))}
-    assert forked.judged({"tests": [*items], "after": "2"}, items) == ("killed", "tests/test_x.py::good")
+    items = {item.nodeid: item for item in (item_of(name, bool) for name in ("other", "good"))}
+    assert forked.judged({"tests": [*items], "after": "2"}, items) == outcome
 
 
 @pytest.mark.skipif(not Path("/proc/thread-self/schedstat").exists(), reason="the system does not tell who waits")
