@@ -19,7 +19,7 @@ class Clock:
         self._session = session
         self._spent = 0.0
         self._wall = time.monotonic()
-        self._ran, self._delayed = 0.0, 0.0
+        self._ran, self._delayed = used(session)
 
     def spent(self) -> float:
         """The seconds up to now. What happens between two calls is known as a sum only: call it about each second."""

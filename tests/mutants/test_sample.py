@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import os
-import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -17,8 +16,7 @@ import pytest
 
 from tableformats.columnar import arrays
 from tableformats.expressions.functions.temporal import calendars
-from tests.mutants import forked, sample
-from tests.mutants.clock import Clock
+from tests.mutants import clock, forked, sample
 from tests.mutants.sample import Change, changes_of, replacements
 
 SOURCE = """
@@ -130,22 +128,31 @@ def test_a_test_notices_if_it_fails_again_and_not_without_the_mutant(
     assert forked.judged({"tests": [*items], "after": "2"}, items) == outcome
 
 
-@pytest.mark.skipif(not Path("/proc/thread-self/schedstat").exists(), reason="the system does not tell who waits")
-def test_seconds_without_a_processor_do_not_count() -> None:
-    spins = """if True:
-        import os, time
-        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
-        while time.process_time() < 0.15: pass"""
-    started = time.monotonic()
-    processes = [subprocess.Popen([sys.executable, "-c", spins], start_new_session=True) for _ in range(4)]
-    clock = Clock(processes[0].pid)
-    spent = 0.0
-    while processes[0].poll() is None:
-        spent = clock.spent()
-        time.sleep(0.02)
-    assert spent < (time.monotonic() - started) * 0.7
-    for process in processes:
-        process.wait()
+@pytest.mark.parametrize(
+    ("ran", "waited", "spent"),
+    [(100, 0, 10.0), (500, 5, 5.0), (0, 0, 10.0), (0, 9, 1.0), (300, 0, 10.0), (1500, 20, 15.0)],
+    ids=["running", "half of the time", "asleep", "hardly ever", "sleeping, too", "several threads"],
+)
+def test_seconds_without_a_processor_do_not_count(
+    ran: int, waited: int, spent: float, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Of 10 seconds in which a process ``ran`` (in hundredths) and ``waited`` for a processor."""
+    now = [100.0, 100.0 + 10]
+    monkeypatch.setattr(clock, "PROC", tmp_path)
+    monkeypatch.setattr(clock, "time", SimpleNamespace(monotonic=lambda: now.pop(0)))
+    monkeypatch.setattr(os, "sysconf", {"SC_CLK_TCK": 100}.__getitem__, raising=False)
+
+    def tell(number: int, session: int, ran: int, waited: int) -> None:
+        process = tmp_path / str(number)
+        (process / "task" / "1").mkdir(parents=True, exist_ok=True)
+        (process / "stat").write_text(f"{number} (a) b) S 1 1 {session} 0 0 0 0 0 0 0 {ran} 0 0 0 20")
+        (process / "task" / "1" / "schedstat").write_text(f"{ran * 10**7} {waited * 10**9} 7")
+
+    tell(7, 7, 300, 3)
+    started = clock.Clock(7)
+    tell(7, 7, 300 + ran, 3 + waited)
+    tell(8, 8, 1000, 100)  # of another session
+    assert started.spent() == pytest.approx(spent)
 
 
 @pytest.mark.thread_unsafe
