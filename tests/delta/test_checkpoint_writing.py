@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import importlib
 import json
 import shutil
@@ -16,13 +15,11 @@ import pytest
 from tableformats_delta.checkpoints.checkpoint_files import CheckpointFile
 from tableformats_delta.log.last_checkpoint import json_checksum
 from tableformats_delta.maintenance import action_file, checkpoint_writer, replay
-from tableformats_delta.maintenance.stored_statistics import StoredStatistics
 from tableformats_delta.statistics.stats_json import Leaf
-from tableformats_delta.statistics.stats_struct import stats_columns, stats_texts, stats_type, structs_of_texts
 
 import tableformats as tf
 from tableformats.io.storage import Storage
-from tableformats.schema import Field, PrimitiveType, Schema
+from tableformats.schema import PrimitiveType
 
 from ..support.conformance import DeltaCase, delta_cases, needs_tables
 from ..support.delta_log import WITH_VECTORS, DeltaLog, add, field, remove, stats, vector
@@ -571,50 +568,3 @@ def test_actions_in_a_later_row_group(with_statistics: bool, tmp_path: Path) -> 
     alone = only_checkpoint(log.root, 1).snapshot().format_snapshot
     assert sorted(alone.inspect("transactions")["appId"].to_pylist()) == ["a", "b"]
     assert alone.protocol["minReaderVersion"] == 1
-
-
-# ---- statistics as structs and as text -----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_statistics_that_are_known_in_several_forms(form: str) -> None:
-    """Of each file those are kept that one of the forms has; a struct is not rounded by way of a text."""
-    schema = Schema((Field(1, "t", PrimitiveType("timestamp")),))
-    own = StoredStatistics.of(schema, (), FORMS[form])
-    kind = stats_type(stats_columns(schema, (), {}))
-    exact = {"numRecords": 3, "minValues": {"t": dt.datetime(1970, 1, 1, 0, 0, 1, 1, dt.timezone.utc)}}
-    parsed, text = pa.array([exact, None, exact, None], kind), '{"numRecords":5}'
-    texts = pa.array([text, text, None, None])
-    for has_texts, has_structs, counts in [
-        (True, True, [5, 5, 3, None]),
-        (True, False, [5, 5, None, None]),
-        (False, True, [3, None, 3, None]),
-        (False, False, [None] * 4),
-    ]:
-        made = own.made(4, texts if has_texts else None, parsed if has_structs else None)
-        assert made.keys() == own.members.keys()
-        found = {"stats_parsed": [], **{name: column.to_pylist() for name, column in made.items()}}
-        for stored in (found["stats_parsed"], [one and json.loads(one) for one in found.get("stats", [])]):
-            assert not stored or [one and one["numRecords"] for one in stored] == counts
-        assert not found["stats_parsed"] or has_texts or not has_structs or made["stats_parsed"].equals(parsed)
-
-
-def test_texts_of_structs() -> None:
-    """What stands in the struct stands in the text; instants are rounded outwards, and NaN has no text."""
-    kinds = pa.struct([("a", pa.string()), ("n", pa.float64()), ("t", pa.timestamp("us", "UTC"))])
-    kind = pa.struct(
-        [("numRecords", pa.int64()), ("minValues", kinds), ("maxValues", kinds), ("tightBounds", pa.bool_())]
-    )
-    values = {"a": 'q"\\\x01é', "n": 1e300, "t": 1_000_001}
-    rows = [
-        {"numRecords": 3, "minValues": values, "maxValues": values, "tightBounds": True},
-        {"numRecords": None, "minValues": {"n": float("nan")}, "maxValues": None},
-        None,
-    ]
-    first, second, third = stats_texts(pa.array(rows, kind)).to_pylist()
-    found = json.loads(first)
-    assert found["minValues"] == {"a": 'q"\\\x01é', "n": 1e300, "t": "1970-01-01T00:00:01.000Z"}
-    assert found["maxValues"]["t"] == "1970-01-01T00:00:01.001Z"
-    assert (found["numRecords"], found["tightBounds"]) == (3, True)
-    assert json.loads(second) == {"minValues": {}, "maxValues": {}} and third is None
-    assert structs_of_texts(pa.array([first, None, "{"]), []).to_pylist()[0] == {"numRecords": 3, "tightBounds": True}
