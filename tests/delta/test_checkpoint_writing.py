@@ -16,6 +16,7 @@ from tableformats_delta.checkpoints.checkpoint_files import CheckpointFile
 from tableformats_delta.log.last_checkpoint import json_checksum
 from tableformats_delta.maintenance import action_file, checkpoint_writer, replay
 from tableformats_delta.statistics.stats_json import Leaf
+from tableformats_delta.statistics.stats_struct import stats_texts, structs_of_texts
 
 import tableformats as tf
 from tableformats.io.storage import Storage
@@ -568,3 +569,27 @@ def test_actions_in_a_later_row_group(with_statistics: bool, tmp_path: Path) -> 
     alone = only_checkpoint(log.root, 1).snapshot().format_snapshot
     assert sorted(alone.inspect("transactions")["appId"].to_pylist()) == ["a", "b"]
     assert alone.protocol["minReaderVersion"] == 1
+
+
+# ---- statistics as structs and as text -----------------------------------------------------------------------------
+
+
+def test_texts_of_structs() -> None:
+    """What stands in the struct stands in the text; instants are rounded outwards, and NaN has no text."""
+    kinds = pa.struct([("a", pa.string()), ("n", pa.float64()), ("t", pa.timestamp("us", "UTC"))])
+    kind = pa.struct(
+        [("numRecords", pa.int64()), ("minValues", kinds), ("maxValues", kinds), ("tightBounds", pa.bool_())]
+    )
+    values = {"a": 'q"\\\x01é', "n": 1e300, "t": 1_000_001}
+    rows = [
+        {"numRecords": 3, "minValues": values, "maxValues": values, "tightBounds": True},
+        {"numRecords": None, "minValues": {"n": float("nan")}, "maxValues": None},
+        None,
+    ]
+    first, second, third = stats_texts(pa.array(rows, kind)).to_pylist()
+    found = json.loads(first)
+    assert found["minValues"] == {"a": 'q"\\\x01é', "n": 1e300, "t": "1970-01-01T00:00:01.000Z"}
+    assert found["maxValues"]["t"] == "1970-01-01T00:00:01.001Z"
+    assert (found["numRecords"], found["tightBounds"]) == (3, True)
+    assert json.loads(second) == {"minValues": {}, "maxValues": {}} and third is None
+    assert structs_of_texts(pa.array([first, None, "{"]), []).to_pylist()[0] == {"numRecords": 3, "tightBounds": True}

@@ -8,7 +8,7 @@ import json
 import pyarrow as pa
 import pytest
 from tableformats_delta.maintenance.stored_statistics import StoredStatistics
-from tableformats_delta.statistics.stats_struct import stats_columns, stats_texts, stats_type, structs_of_texts
+from tableformats_delta.statistics.stats_struct import stats_columns, stats_type
 
 from tableformats.schema import Field, PrimitiveType, Schema
 
@@ -36,24 +36,3 @@ def test_statistics_that_are_known_in_several_forms(form: str) -> None:
         for stored in (found["stats_parsed"], [one and json.loads(one) for one in found.get("stats", [])]):
             assert not stored or [one and one["numRecords"] for one in stored] == counts
         assert not found["stats_parsed"] or has_texts or not has_structs or made["stats_parsed"].equals(parsed)
-
-
-def test_texts_of_structs() -> None:
-    """What stands in the struct stands in the text; instants are rounded outwards, and NaN has no text."""
-    kinds = pa.struct([("a", pa.string()), ("n", pa.float64()), ("t", pa.timestamp("us", "UTC"))])
-    kind = pa.struct(
-        [("numRecords", pa.int64()), ("minValues", kinds), ("maxValues", kinds), ("tightBounds", pa.bool_())]
-    )
-    values = {"a": 'q"\\\x01é', "n": 1e300, "t": 1_000_001}
-    rows = [
-        {"numRecords": 3, "minValues": values, "maxValues": values, "tightBounds": True},
-        {"numRecords": None, "minValues": {"n": float("nan")}, "maxValues": None},
-        None,
-    ]
-    first, second, third = stats_texts(pa.array(rows, kind)).to_pylist()
-    found = json.loads(first)
-    assert found["minValues"] == {"a": 'q"\\\x01é', "n": 1e300, "t": "1970-01-01T00:00:01.000Z"}
-    assert found["maxValues"]["t"] == "1970-01-01T00:00:01.001Z"
-    assert (found["numRecords"], found["tightBounds"]) == (3, True)
-    assert json.loads(second) == {"minValues": {}, "maxValues": {}} and third is None
-    assert structs_of_texts(pa.array([first, None, "{"]), []).to_pylist()[0] == {"numRecords": 3, "tightBounds": True}

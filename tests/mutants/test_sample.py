@@ -76,10 +76,6 @@ def item_of(name: str, passes: Callable[[], object]) -> Any:
         ({"wrong": lambda: False}, ("open", "all pass")),
         ({"wrong": lambda: False, "leap": lambda: calendars.is_leap(2024)}, ("killed", "tests/test_x.py::leap")),
         ({"crash": lambda: calendars.is_leap(2024) or os._exit(9)}, ("killed", "tests/test_x.py::crash")),
-        (
-            {"late": lambda: time.sleep(0 if calendars.is_leap(2024) else 9) is None},
-            ("killed", "tests/test_x.py::late"),
-        ),
         ({}, ("open", "no test")),
     ],
 )
@@ -88,8 +84,6 @@ def test_forks_judge_mutants(
 ) -> None:
     monkeypatch.setattr(forked, "runtestprotocol", lambda item, **_: [SimpleNamespace(failed=not item.passes())])
     monkeypatch.setattr(forked, "_unsteady", set())
-    monkeypatch.setattr(forked, "PATIENCE", 0.3)
-    monkeypatch.setattr(forked, "LOOK", 0.1)
     file = "tableformats/expressions/functions/temporal/calendars.py"
     changes = changes_of(file, (forked.ROOT / file).read_text())
     change = next(c for c in changes if c.function == "is_leap" and c.before == "year % 4 == 0")
@@ -97,6 +91,16 @@ def test_forks_judge_mutants(
     items = {item.nodeid: item for item in (item_of(*one) for one in tests.items())}
     assert forked.judged({**mutant, "tests": [*items]}, items) == outcome
     assert calendars.is_leap(2024), "this process has the sound code"
+
+
+@pytest.mark.thread_unsafe
+@pytest.mark.skipif(sys.platform == "win32", reason="forks need POSIX")
+def test_a_test_that_does_not_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(forked, "runtestprotocol", lambda item, **_: [SimpleNamespace(failed=not item.passes())])
+    monkeypatch.setattr(forked, "PATIENCE", 0.2)
+    monkeypatch.setattr(forked, "LOOK", 0.1)
+    items = [item_of("quick", lambda: True), item_of("late", lambda: time.sleep(99))]
+    assert forked.in_a_fork(items, {"after": None}) == (True, "tests/test_x.py::late")
 
 
 @pytest.mark.parametrize(
