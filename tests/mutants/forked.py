@@ -7,6 +7,7 @@ mutant and after the same tests. Else it is "open": what an import, a decorator 
 ``TABLEFORMATS_FORKED`` names a JSON file: a list of {file, function, start, end, after, tests}, whose tests are in the
 order in which they are asked. One line of JSON for each goes to the file's name with ``.out``, with the tests that are
 ``left`` to be asked elsewhere: those that fail in a fork whatever the code is, or all, if the mutant is not seen here.
+``TABLEFORMATS_WORKERS`` says how many mutants are judged at once.
 """
 
 from __future__ import annotations
@@ -49,17 +50,34 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     name = os.environ.get("TABLEFORMATS_FORKED")
     if not name:
         return None
+    mutants = list(enumerate(json.loads(Path(name).read_text())))
     items = {item.nodeid: item for item in session.items}
-    with open(f"{name}.out", "a", encoding="utf-8") as out:
-        for mutant in json.loads(Path(name).read_text()):
-            started = time.monotonic()
-            outcome, why = judged(mutant, items)
-            seconds = round(time.monotonic() - started, 1)
-            left = [test for test in mutant["tests"] if test in items and (why != ALL_PASS or test in _unsteady)]
-            found = {"outcome": outcome, "why": why, "seconds": seconds, "left": left}
-            out.write(json.dumps(found) + "\n")
-            out.flush()
+    workers = int(os.environ.get("TABLEFORMATS_WORKERS", "1"))
+    children = []
+    for worker in range(workers):
+        if child := os.fork():
+            children.append(child)
+            continue
+        try:
+            place = session.config._tmp_path_factory  # type: ignore[attr-defined]
+            place._given_basetemp = place._given_basetemp.with_name(f"tmp{worker}")
+            judge_all(mutants[worker::workers], items, f"{name}.out")
+        finally:
+            os._exit(0)
+    for child in children:
+        os.waitpid(child, 0)
     return True
+
+
+def judge_all(mutants: Sequence[tuple[int, dict[str, Any]]], items: dict[str, pytest.Item], name: str) -> None:
+    """Write down what becomes of the mutants, which have numbers."""
+    for number, mutant in mutants:
+        started = time.monotonic()
+        outcome, why = judged(mutant, items)
+        left = [test for test in mutant["tests"] if test in items and (why != ALL_PASS or test in _unsteady)]
+        found = {"outcome": outcome, "why": why, "seconds": round(time.monotonic() - started, 1), "left": left}
+        with open(name, "a", encoding="utf-8") as out:
+            out.write(json.dumps({"number": number, **found}) + "\n")
 
 
 def judged(mutant: dict[str, Any], items: dict[str, pytest.Item]) -> tuple[str, str]:

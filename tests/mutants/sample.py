@@ -193,7 +193,9 @@ def area_of(file: str, unknown: Sequence[str] = (), root: Path = ROOT) -> list[s
     ]
 
 
-def in_forks(changes: Sequence[Change], calls: Calls, callers: Callers, copy: Copy) -> list[list[str] | None]:
+def in_forks(
+    changes: Sequence[Change], calls: Calls, callers: Callers, copy: Copy, workers: int
+) -> list[list[str] | None]:
     """What :mod:`tests.mutants.forked` says of each. None: it is killed. Else the tests that are still to be asked."""
     asked: list[dict[str, Any]] = []
     for change in changes:
@@ -205,6 +207,7 @@ def in_forks(changes: Sequence[Change], calls: Calls, callers: Callers, copy: Co
     files = sorted({test.partition("::")[0] for one in asked for test in one["tests"]})
     command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.mutants.forked", "-p", "no:cacheprovider"]
     environment = {**copy.environment, "TABLEFORMATS_FORKED": str(plan), "PYTHONDONTWRITEBYTECODE": "1"}
+    environment["TABLEFORMATS_WORKERS"] = str(workers)
     place_of_files = f"--basetemp={copy.root / 'tmp'}"  # each fork begins with an empty one
     subprocess.run(
         [*command, place_of_files, "-m", "not spark", *files],
@@ -214,9 +217,11 @@ def in_forks(changes: Sequence[Change], calls: Calls, callers: Callers, copy: Co
         check=False,
     )
     out = plan.with_name("forked.json.out")
-    found = [json.loads(line) for line in out.read_text().splitlines()] if out.exists() else []
-    said = [None if one["outcome"] == "killed" else one["left"] for one in found]
-    return said + [one["tests"] for one in asked[len(said) :]]
+    said = {number: one["tests"] for number, one in enumerate(asked)}
+    for line in out.read_text().splitlines() if out.exists() else []:
+        one = json.loads(line)
+        said[one["number"]] = None if one["outcome"] == "killed" else one["left"]
+    return [*said.values()]
 
 
 def outcome_of(change: Change, tests: Sequence[str], area: Sequence[str], copy: Copy) -> str:
@@ -254,6 +259,7 @@ def main() -> None:
     options.add_argument("--seed", type=int, default=int(dt.date.today().strftime("%Y%m%d")))
     options.add_argument("--tests", nargs="*", default=FALLBACK)
     options.add_argument("--calls", type=Path, help="which test calls what: read from this file, or written to it")
+    options.add_argument("--workers", type=int, default=1, help="how many mutants are judged at once")
     options.add_argument("--quick", action="store_true", help="ask no tests that are not in the record of calls")
     options.add_argument("--write", type=Path, help="put the score between the marks of this file")
     given = options.parse_args()
@@ -278,7 +284,7 @@ def main() -> None:
         changes = [change for change in drawn if change.name not in EQUIVALENT]
         left_out = len(drawn) - len(changes)
         callers = callers_of(calls)
-        for change, left in zip(changes, in_forks(changes, calls, callers, copy), strict=True):
+        for change, left in zip(changes, in_forks(changes, calls, callers, copy, given.workers), strict=True):
             area = [] if given.quick else area_of(change.file, unknown)
             outcome = "killed" if left is None else outcome_of(change, left, area, copy)
             killed += outcome == "killed"
