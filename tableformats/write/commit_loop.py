@@ -177,7 +177,7 @@ def keep_up(transaction: FormatTransaction) -> None:
 
 
 def _totals(side: str, change: TableChange) -> dict[str, int]:
-    import pyarrow.compute as pc
+    from ..columnar import compute as pc
 
     files = getattr(change, side)
     if files is None:

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from tableformats_delta import table as delta_table
+from tableformats_delta.checkpoints.checkpoint_files import CheckpointFile
 from tableformats_delta.log.next_commits import following, keep_own_checkpoint, upon_own_checkpoint
 from tableformats_delta.maintenance import replay
 from tableformats_delta.write import transaction as delta_transaction
@@ -64,6 +65,27 @@ def test_a_writer_goes_on_from_its_own_checkpoint(table: tf.Table) -> None:
         assert table.append(pa.table({"id": [7]})).version == 13
     other = tf.open_table(table.location)
     assert other.scan().to_arrow()["id"].to_pylist() == [7] and other.verify().rules == {}
+
+
+def test_the_next_checkpoint_is_made_without_reading_the_own_last_one(table: tf.Table) -> None:
+    for number in range(9):
+        table.append(ROW, application=("nightly", number))
+    assert table.delete("id = 1").version == 11
+    with patch.object(CheckpointFile, "open_source", side_effect=AssertionError("a checkpoint is read")):
+        for number in range(9):
+            table.append(pa.table({"id": [number]}))
+    log = Path(table.location) / "_delta_log"
+    name = f"{20:020d}.checkpoint.parquet"
+    [written] = [path for path in log.iterdir() if path.name == name]
+    ours = pq.read_table(written)
+    written.unlink()
+    tf.open_table(table.location).checkpoint(20)  # knows no rows, and reads the checkpoint of version 10
+    for column in ours.schema.names:
+        kinds = [list(filter(None, one[column].to_pylist())) for one in (ours, pq.read_table(written))]
+        assert sorted(map(str, kinds[0])) == sorted(map(str, kinds[1])), column
+    assert len([one for one in ours["remove"].to_pylist() if one]) == 10
+    assert {one["appId"] for one in ours["txn"].to_pylist() if one} == {"nightly"}
+    assert tf.open_table(table.location).verify().rules == {}
 
 
 def test_a_checkpoint_of_another_version_is_none_of_the_known_one(table: tf.Table) -> None:

@@ -185,7 +185,7 @@ class DeltaTable(FormatTable):
 
         listing = self._listing()
         chosen = listing.latest if version is None else _as_version(version, listing)
-        return write_checkpoint(self._storage, self._at(listing, chosen), listing.checkpoints.get(chosen))
+        return write_checkpoint(self._storage, self._at(listing, chosen), self._cache, listing.checkpoints.get(chosen))
 
     def compact_log(self, starting_version: int, ending_version: int) -> str:
         """See :meth:`tableformats.plugin.FormatTable.compact_log`."""

@@ -71,6 +71,8 @@ class WriteTarget:
         that it can be pickled. None: the path stays.
     bounded : frozenset of int, optional
         The field ids of the leaves of which bounds are wanted. None: all. Counts of NULL are made of all.
+    with_layout : bool
+        Whether it is wanted how many values and bytes each leaf has, and where row groups begin.
     target_file_size : int
         Bytes; about the size of a data file.
     row_group_rows : int
@@ -105,6 +107,7 @@ class WriteTarget:
     directory: str = ""
     place: Callable[[str], str] | None = None
     bounded: frozenset[int] | None = None
+    with_layout: bool = True
     target_file_size: int = 256 << 20
     row_group_rows: int = 1 << 20
     compression: str = "zstd"
@@ -169,8 +172,9 @@ def added_files_schema(target: WriteTarget) -> pa.Schema:
 
     ``path`` (string) is relative to the target's root and not encoded, ``size_bytes`` and ``record_count`` are int64.
     ``partition`` is a struct of the typed partition values; its members are called by the partition field's id
-    (``"1000"``), as in :class:`FileBatch`. The structs ``lower``, ``upper``, ``null_count``, ``nan_count``,
-    ``value_count`` and ``column_sizes`` have the leaves as members, called by the field's id (``"3"``):
+    (``"1000"``), as in :class:`FileBatch`. The structs ``lower``, ``upper``, ``null_count`` and ``nan_count``, and
+    if the target is ``with_layout`` also ``value_count`` and ``column_sizes``, have the leaves as members, called by
+    the field's id (``"3"``):
 
     - ``lower`` and ``upper`` the wanted leaves outside of lists and maps, in the Arrow type of the field; inclusive and
       not cut; NaN is left out. NULL: unknown, or no value.
@@ -178,7 +182,7 @@ def added_files_schema(target: WriteTarget) -> pa.Schema:
       NULL: unknown.
     - ``nan_count`` the leaves of a floating-point type outside of lists and maps.
 
-    ``split_offsets`` (list<int64>) has the bytes at which row groups begin.
+    With them ``split_offsets`` (list<int64>) has the bytes at which row groups begin.
     """
     return target._stored_files_schema
 
@@ -195,6 +199,11 @@ def _schema_of_added(target: WriteTarget) -> pa.Schema:
         return pa.struct([pa.field(str(f.id), pa.int64()) for f in fields])
 
     every = [path[-1] for path in leaves]
+    layout = [
+        pa.field("value_count", counts(every)),
+        pa.field("column_sizes", counts(every)),
+        pa.field("split_offsets", pa.list_(pa.int64())),
+    ]
     return pa.schema(
         [
             pa.field("path", pa.string()),
@@ -205,8 +214,6 @@ def _schema_of_added(target: WriteTarget) -> pa.Schema:
             pa.field("upper", bounds),
             pa.field("null_count", counts(every)),
             pa.field("nan_count", counts([f for f in plain if is_floating(f.type)])),
-            pa.field("value_count", counts(every)),
-            pa.field("column_sizes", counts(every)),
-            pa.field("split_offsets", pa.list_(pa.int64())),
+            *(layout if target.with_layout else ()),
         ]
     )

@@ -140,6 +140,8 @@ class ActionFile:
     ----------
     rows : int
         The actions so far.
+    few : pyarrow.RecordBatch or None
+        All of them, once the file is finished, if they take few bytes.
 
     Notes
     -----
@@ -155,6 +157,7 @@ class ActionFile:
         self._adds, self._others = _Pending(), _Pending()
         self._has_adds_alone: list[bool] = []
         self.rows = 0
+        self.few: pa.RecordBatch | None = None
 
     @cached_property
     def frame(self) -> dict[int, Any] | None:
@@ -202,7 +205,11 @@ class ActionFile:
         if not batches:
             return
         table = pa.Table.from_batches(batches)
-        self._writer = self._writer or self._writer_of(_CODEC_OF_FEW if table.nbytes < _FEW_BYTES else _CODEC)
+        self.few = None
+        if self._writer is None and table.nbytes < _FEW_BYTES:
+            table = table.combine_chunks()  # which takes less time than to write each batch
+            [self.few] = table.to_batches()
+        self._writer = self._writer or self._writer_of(_CODEC if self.few is None else _CODEC_OF_FEW)
         self._writer.write_table(table, row_group_size=table.num_rows)
         self._has_adds_alone.append(has_adds_alone)
 

@@ -96,11 +96,11 @@ def _checkpoint(storage: Storage, snapshot: DeltaSnapshot, cache: MetadataCache)
         return
     oldest_ms = cache.find(_OLDEST)
     if oldest_ms is not None and not may_have_expired(storage, snapshot, oldest_ms):
-        write_checkpoint(storage, snapshot, local_checkpoint(storage, snapshot.version))
+        write_checkpoint(storage, snapshot, cache, local_checkpoint(storage, snapshot.version))
         keep_own_checkpoint(storage, snapshot.version, cache)
         return
     listing = list_log(storage)
-    write_checkpoint(storage, snapshot, listing.checkpoints.get(snapshot.version))
+    write_checkpoint(storage, snapshot, cache, listing.checkpoints.get(snapshot.version))
     keep_own_checkpoint(storage, snapshot.version, cache)
     deleted = clean_log(storage, snapshot, listing)
     if storage.is_local and not deleted and listing.commits:

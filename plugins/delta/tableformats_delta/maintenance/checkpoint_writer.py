@@ -14,13 +14,21 @@ import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tableformats.plugin import CheckpointResult, PutOutcome, TableFormatsError, UnsupportedFeatureError, dataclass
+from tableformats.plugin import (
+    CheckpointResult,
+    MetadataCache,
+    PutOutcome,
+    TableFormatsError,
+    UnsupportedFeatureError,
+    dataclass,
+)
 from tableformats.plugin import compute as pc
 
 from ..checkpoints.checkpoint_files import CheckpointFile
 from ..checkpoints.row_group_reader import member_of
 from ..log.listing import Checkpoint
 from ..log.names import LOG_DIRECTORY, SIDECAR_DIRECTORY
+from ..log.next_commits import local_checkpoint
 from ..schema.features import READER_FEATURES, WRITER_FEATURES
 from ..schema.intervals import interval_of
 from .action_file import ActionFile, action_rows
@@ -28,6 +36,7 @@ from .checksum_writer import Totals, checksum_path, write_checksum
 from .copied_groups import copied_groups
 from .file_columns import AddColumns, RemoveColumns
 from .hint import write_hint
+from .own_checkpoint import find_own_rows, keep_own_rows
 from .replay import OtherActions, Replay
 from .stored_statistics import StoredStatistics
 
@@ -48,13 +57,17 @@ _TOMBSTONES = "interval 1 week"
 """What ``delta.deletedFileRetentionDuration`` is where the table does not say."""
 
 
-def write_checkpoint(storage: Storage, snapshot: DeltaSnapshot, known: Checkpoint | None = None) -> CheckpointResult:
+def write_checkpoint(
+    storage: Storage, snapshot: DeltaSnapshot, cache: MetadataCache, known: Checkpoint | None = None
+) -> CheckpointResult:
     """Write the checkpoint of a version as its properties say, then the hint to it, unless that names a newer one.
 
     Parameters
     ----------
     snapshot : DeltaSnapshot
         The version.
+    cache : MetadataCache
+        That of the table: keeps the rows of a small checkpoint for the next one.
     known : Checkpoint, optional
         That of the version which is there.
 
@@ -77,7 +90,7 @@ def write_checkpoint(storage: Storage, snapshot: DeltaSnapshot, known: Checkpoin
     if known is not None:
         size = sum(file.size for file in known.files)
         return CheckpointResult(snapshot.version, known.files[0].path, size, is_new=False)
-    return _Writing(storage, snapshot).write()
+    return _Writing(storage, snapshot, cache).write()
 
 
 def check_writable(snapshot: DeltaSnapshot, path: str) -> None:
@@ -114,12 +127,14 @@ class _Sidecar:
 class _Writing:
     """The writing of one checkpoint."""
 
-    def __init__(self, storage: Storage, snapshot: DeltaSnapshot) -> None:
+    def __init__(self, storage: Storage, snapshot: DeltaSnapshot, cache: MetadataCache) -> None:
         self._storage = storage
         self._snapshot = snapshot
+        self._cache = cache
         self._now_ms = time.time_ns() // 1_000_000
         properties, metadata = snapshot.properties, snapshot.table_metadata
-        self._older = old = snapshot.checkpoint_files()
+        own = find_own_rows(storage, snapshot.segment.checkpoint, cache)
+        self._older = old = snapshot.checkpoint_files() if own is None else own
         partition = {p.id: f for p, f in zip(metadata.spec.fields, metadata.partition_columns, strict=True)}
         statistics = StoredStatistics.of(snapshot.schema, {f.id for f in partition.values()}, properties)
         self._layout = _layout_of(partition.values(), statistics, snapshot.partition_time_zone)
@@ -130,7 +145,7 @@ class _Writing:
         self._removes = RemoveColumns(_unknown(old, "remove", RemoveColumns().type))
         retention = interval_of(properties, "delta.deletedFileRetentionDuration", _TOMBSTONES, storage.root)
         assert retention is not None
-        self._replay = Replay(storage, snapshot, self._adds, self._removes, self._now_ms - retention)
+        self._replay = Replay(storage, snapshot, self._adds, self._removes, self._now_ms - retention, old)
         self._n_adds, self._size = 0, 0
         self._sidecar_paths: list[str] = []
 
@@ -191,9 +206,16 @@ class _Writing:
         if sidecars is not None:
             manifest = {"path": name, "sizeInBytes": len(data), "modificationTime": self._now_ms}
             content["v2Checkpoint"] = {**manifest, "sidecarFiles": [sidecar.action for sidecar in sidecars]}
+        if sidecars is None:
+            self._keep_rows(file)
         write_hint(self._storage, content)
         self._checksum()
         return CheckpointResult(version, path, size, True, self._n_adds, actions)
+
+    def _keep_rows(self, file: ActionFile) -> None:
+        written = local_checkpoint(self._storage, self._snapshot.version) if self._storage.is_local else None
+        if written is not None and file.few is not None:
+            keep_own_rows(written, file.few, self._cache)
 
     def _checksum(self) -> None:
         """The files were counted, so a version without a checksum file gets one. That it fails is no failure."""
@@ -207,7 +229,7 @@ class _Writing:
 
     def _head(self, sidecars: Sequence[_Sidecar] | None = None) -> dict[str, pa.StructArray]:
         """The actions that are no file actions, by name."""
-        others = OtherActions.of(self._snapshot)
+        others = OtherActions.of(self._snapshot, self._older)
         expired = interval_of(
             self._snapshot.properties, "delta.setTransactionRetentionDuration", None, self._storage.root
         )

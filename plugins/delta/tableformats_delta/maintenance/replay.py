@@ -47,12 +47,15 @@ class OtherActions:
     domains: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, snapshot: DeltaSnapshot) -> OtherActions:
-        """Those of a version, tombstones of domains included. Raises CorruptMetadataError."""
+    def of(cls, snapshot: DeltaSnapshot, older: Sequence[CheckpointFile] | None = None) -> OtherActions:
+        """Those of a version, tombstones of domains included. Raises CorruptMetadataError.
+
+        ``older``: the files of its checkpoint, where they are known.
+        """
         found = cls()
         for commit in snapshot.state.commits:
             found._take(commit.transactions, commit.domains)
-        for file in snapshot.checkpoint_files():
+        for file in snapshot.checkpoint_files() if older is None else older:
             if file.is_json:
                 actions = file.actions()
                 found._take(actions.transactions, actions.domains)
@@ -78,16 +81,25 @@ class Replay:
         How files and tombstones are wanted.
     expired_ms : int
         Tombstones of this time or before are left out, milliseconds since the epoch.
+    older : sequence of CheckpointFile, optional
+        The files of the version's checkpoint, where they are known.
     """
 
     def __init__(
-        self, storage: Storage, snapshot: DeltaSnapshot, adds: FileColumns, removes: FileColumns, expired_ms: int
+        self,
+        storage: Storage,
+        snapshot: DeltaSnapshot,
+        adds: FileColumns,
+        removes: FileColumns,
+        expired_ms: int,
+        older: Sequence[CheckpointFile] | None = None,
     ) -> None:
         self._storage = storage
         self._snapshot = snapshot
         self._adds = adds
         self._removes = removes
         self._expired_ms = expired_ms
+        self._older = older
         self._seen = FileKeySet()
 
     def files(self) -> Iterator[tuple[str, pa.StructArray]]:
@@ -117,7 +129,7 @@ class Replay:
 
     def of_checkpoint(self, without: Collection[int] = ()) -> Iterator[tuple[str, pa.StructArray]]:
         """The others of :meth:`files`; of a checkpoint of one file not those of the row groups ``without``."""
-        for file in self._snapshot.checkpoint_files():
+        for file in self._snapshot.checkpoint_files() if self._older is None else self._older:
             if file.is_json:
                 yield from self._of_manifest(file)
             else:

@@ -33,7 +33,8 @@ def add_actions(
     if change.added is None:
         return
     leaves = wanted_leaves(target, definition)
-    for row in _within_years(change.added).to_pylist():
+    names = ["path", "size_bytes", "record_count", "partition", "lower", "upper", "null_count", "nan_count"]
+    for row in _within_years(change.added).select(names).to_pylist():
         yield {
             "add": {
                 # A colon in the first directory would make a scheme of it.
@@ -122,11 +123,11 @@ def _within_years(added: pa.Table) -> pa.Table:
 
     from tableformats.plugin import compute as pc
 
+    members = list(added.schema.field("lower").type)
+    if not any(pa.types.is_temporal(f.type) for f in members):
+        return added
     for side in ("lower", "upper"):
         column = added.column(side).combine_chunks()
-        members = list(column.type)
-        if not any(pa.types.is_temporal(f.type) for f in members):
-            continue
         arrays = []
         for f, values in zip(members, column.flatten(), strict=True):
             if pa.types.is_temporal(f.type):

@@ -47,6 +47,7 @@ def target_of(definition: TableDefinition, path: str = "") -> WriteTarget:
         stored_names=dict(_stored_names(schema.fields)) if is_mapped else {},
         with_field_ids=is_mapped,
         unnumbered=frozenset(_unnumbered(schema.fields)) if is_mapped else frozenset(),
+        with_layout=False,
         target_file_size=_bytes_of(properties.get("delta.targetFileSize", ""), WriteTarget.target_file_size),
         rules=row_rules(schema, properties, path),
     )

@@ -25,6 +25,7 @@ class AddedFiles:
 
     def __init__(self, target: WriteTarget) -> None:
         self.schema = added_files_schema(target)
+        self._with_layout = target.with_layout
         leaves = stored_leaves(target)
         self._leaf_ids = [str(path[-1].id) for path in leaves]
         self._plain = [(i, path) for i, path in enumerate(leaves) if not is_repeated(path)]
@@ -82,11 +83,10 @@ class AddedFiles:
 
     def table(self) -> pa.Table:
         """The files, in the order in which they were added."""
-        files = pa.array(self._files, pa.struct(self.schema))
-        return pa.Table.from_arrays(files.flatten(), schema=self.schema)
+        return pa.Table.from_struct_array(pa.array(self._files, pa.struct(self.schema)))
 
     def _counts(self, footer: pq.FileMetaData) -> dict[str, Any]:
-        """The counts that the footer has, by leaf, and where row groups begin."""
+        """What is wanted of the footer: counts by leaf, and where row groups begin."""
         assert footer.num_columns == len(self._leaf_ids), "leaves are those of the file"
         groups = [footer.row_group(i) for i in range(footer.num_row_groups)]
         nulls: dict[str, int | None] = {}
@@ -96,8 +96,11 @@ class AddedFiles:
             found = [chunk.statistics for chunk in chunks]
             is_counted = all(s is not None and s.has_null_count for s in found)
             nulls[leaf] = sum(s.null_count for s in found) if is_counted else None
-            values[leaf] = sum(chunk.num_values for chunk in chunks)
-            sizes[leaf] = sum(chunk.total_compressed_size for chunk in chunks)
+            if self._with_layout:
+                values[leaf] = sum(chunk.num_values for chunk in chunks)
+                sizes[leaf] = sum(chunk.total_compressed_size for chunk in chunks)
+        if not self._with_layout:
+            return {"null_count": nulls}
         firsts = [_first_byte(group.column(0)) for group in groups]
         return {"null_count": nulls, "value_count": values, "column_sizes": sizes, "split_offsets": firsts}
 
@@ -114,11 +117,12 @@ class AddedFiles:
         if kind is None and not is_float:
             return
         column = _leaf_values(rows, path)
-        nans = pc.sum(pc.is_nan(column)).as_py() or 0 if is_float else 0
+        nans = 0
         if is_float:
-            file["nan_count"][leaf] = nans
-            if file["null_count"][leaf] is None:  # a column with NaN has no statistics in the file
+            if file["null_count"][leaf] is None:  # a column with NaN has no statistics in the file, and others have
+                nans = pc.sum(pc.is_nan(column)).as_py() or 0
                 file["null_count"][leaf] = column.null_count
+            file["nan_count"][leaf] = nans
         if kind is not None and column.null_count + nans < len(column):
             found = None
             if len(column) > _FEW_ROWS and is_float and not nans and not column.null_count:
