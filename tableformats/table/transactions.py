@@ -210,8 +210,9 @@ class Transaction:
         if self.commit is not None:
             raise ValueError("the transaction is committed")
         self._verbs.append(verb)
-        kinds = set(self._verbs)
-        self._change = replace(self._change, operation=kinds.pop() if len(kinds) == 1 else "overwrite")
+        operation = verb if set(self._verbs) == {verb} else "overwrite"
+        if operation != self._change.operation:
+            self._change = replace(self._change, operation=operation)
         # A table that takes no rows, because a property is not honoured, can still get another property.
         if not self._is_done and verb != "alter":
             self._format.check(self._change)

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from ....columnar import compute as pc
 from ....plugin.writing.write_target import WriteTarget, added_files_schema, is_repeated, stored_leaves
 from ....schema import Field, arrow_type, is_floating
 
