@@ -50,8 +50,7 @@ def create_local(path: str, data: bytes | memoryview) -> None:
     """
     directory = os.path.dirname(path)
     with _writing(path):
-        _make_directory(directory)
-        _write(path, data)
+        _write_below(directory, path, data)
         _sync_directory(directory)
 
 
@@ -209,11 +208,19 @@ def _writing(path: str) -> Iterator[None]:
 def _temporary(path: str, data: bytes | memoryview, is_durable: bool = True) -> str:
     """A file with the data beside ``path``, on the disk if ``is_durable``."""
     directory = os.path.dirname(path)
-    _make_directory(directory)
     # Readers of both formats ignore names that begin with a dot.
     name = os.path.join(directory, f".{os.path.basename(path)}.{uuid.uuid4()}.tmp")
-    _write(name, data, is_durable)
+    _write_below(directory, name, data, is_durable)
     return name
+
+
+def _write_below(directory: str, name: str, data: bytes | memoryview, is_durable: bool = True) -> None:
+    """A new file as of :func:`_write`; its directory is made if there is none."""
+    try:
+        _write(name, data, is_durable)
+    except FileNotFoundError:
+        _make_directory(directory)
+        _write(name, data, is_durable)
 
 
 def _write(name: str, data: bytes | memoryview, is_durable: bool = True) -> None:

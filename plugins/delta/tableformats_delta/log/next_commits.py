@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["following", "keep_own_checkpoint", "local_checkpoint", "local_commit", "upon_own_checkpoint"]
 
 _LISTED_EVERY = 64
-"""After so many versions the log is listed: a newer checkpoint may be there."""
+"""After so many commits behind the known checkpoint the log is listed: a newer one may be there."""
 _OWN = "checkpoint of this process"
 """The key of the last one in a cache, which is that of one table."""
 
@@ -32,7 +32,7 @@ def following(storage: Storage, known: LogSegment) -> tuple[LogSegment, LogListi
     replaced, or there is none; or many versions came since.
     """
     newest = known.newest_commit
-    if newest is None or not (known.version + 1) % _LISTED_EVERY:
+    if newest is None or (len(known.commits) >= _LISTED_EVERY and not (known.version + 1) % _LISTED_EVERY):
         return None
     files = _files(storage, known.version)
     if next(files) != newest:

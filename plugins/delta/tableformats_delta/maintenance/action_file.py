@@ -25,7 +25,9 @@ ROW_GROUP_ROWS = 1 << 14
 they are, the more row groups stay as they are when files are removed."""
 _CODEC, _CODEC_OF_FEW = "zstd", "snappy"
 _FEW_BYTES = 1 << 18
-"""zstd takes more time to begin with each column than it saves bytes of so few."""
+"""zstd and dictionaries take more time to begin with each column than they save bytes of so few."""
+_KEPT_BYTES = 4 << 20
+"""A file of so few stays in memory, so that the next one is made without reading it."""
 _PAGE_BYTES, _PAGE_STEP_ROWS = 1 << 17, 1 << 8
 """A page is closed after so many bytes, which are looked at every so many rows: what one page takes, as it is and
 compressed, stays in the processor's cache, and its memory is used again. Pages of a megabyte take longer to write."""
@@ -140,8 +142,8 @@ class ActionFile:
     ----------
     rows : int
         The actions so far.
-    few : pyarrow.RecordBatch or None
-        All of them, once the file is finished, if they take few bytes.
+    in_memory : pyarrow.RecordBatch or None
+        All of them, once the file is finished, if they are one row group of not too many bytes.
 
     Notes
     -----
@@ -157,7 +159,7 @@ class ActionFile:
         self._adds, self._others = _Pending(), _Pending()
         self._has_adds_alone: list[bool] = []
         self.rows = 0
-        self.few: pa.RecordBatch | None = None
+        self.in_memory: pa.RecordBatch | None = None
 
     @cached_property
     def frame(self) -> dict[int, Any] | None:
@@ -205,23 +207,24 @@ class ActionFile:
         if not batches:
             return
         table = pa.Table.from_batches(batches)
-        self.few = None
-        if self._writer is None and table.nbytes < _FEW_BYTES:
-            table = table.combine_chunks()  # which takes less time than to write each batch
-            [self.few] = table.to_batches()
-        self._writer = self._writer or self._writer_of(_CODEC if self.few is None else _CODEC_OF_FEW)
+        self.in_memory = None
+        if self._writer is None:
+            if (size := table.nbytes) < _KEPT_BYTES:
+                table = table.combine_chunks()  # which takes less time than to write each batch
+                [self.in_memory] = table.to_batches()
+            self._writer = self._writer_of(is_small=size < _FEW_BYTES)
         self._writer.write_table(table, row_group_size=table.num_rows)
         self._has_adds_alone.append(has_adds_alone)
 
-    def _writer_of(self, codec: str) -> pq.ParquetWriter:
+    def _writer_of(self, is_small: bool) -> pq.ParquetWriter:
         import pyarrow.parquet as pq
 
         leaves = _leaves(self._schema)
         return pq.ParquetWriter(
             self._sink,
             self._schema,
-            compression=codec,
-            use_dictionary=[leaf for leaf in leaves if leaf.rpartition(".")[2] not in _DIFFERENT],
+            compression=_CODEC_OF_FEW if is_small else _CODEC,
+            use_dictionary=not is_small and [leaf for leaf in leaves if leaf.rpartition(".")[2] not in _DIFFERENT],
             write_statistics=[leaf for leaf in leaves if not leaf.endswith(".stats")],
             store_schema=False,
             data_page_size=_PAGE_BYTES,

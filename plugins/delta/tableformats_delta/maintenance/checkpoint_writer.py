@@ -214,8 +214,8 @@ class _Writing:
 
     def _keep_rows(self, file: ActionFile) -> None:
         written = local_checkpoint(self._storage, self._snapshot.version) if self._storage.is_local else None
-        if written is not None and file.few is not None:
-            keep_own_rows(written, file.few, self._cache)
+        if written is not None and file.in_memory is not None:
+            keep_own_rows(written, file.in_memory, self._cache)
 
     def _checksum(self) -> None:
         """The files were counted, so a version without a checksum file gets one. That it fails is no failure."""
