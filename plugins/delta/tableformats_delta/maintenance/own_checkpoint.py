@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 __all__ = ["find_own_rows", "keep_own_rows"]
 
+_OWN = "rows of the checkpoint of this process"
+"""The key of the last ones in a cache, which is that of one table."""
+
 
 class _OwnFile(CheckpointFile):
     """A checkpoint of one file whose rows are known. Only the next one is made of them: others read what is stored."""
@@ -48,10 +51,12 @@ class _OwnFile(CheckpointFile):
 
 def keep_own_rows(checkpoint: Checkpoint, rows: pa.RecordBatch, cache: MetadataCache) -> None:
     """Keep the rows of a checkpoint of one file that was just written."""
-    cache.keep(("rows", checkpoint), rows, rows.nbytes)
+    cache.keep(_OWN, (checkpoint, rows), rows.nbytes)
 
 
 def find_own_rows(storage: Storage, checkpoint: Checkpoint | None, cache: MetadataCache) -> list[CheckpointFile] | None:
     """The files of a checkpoint whose rows are kept; None for others."""
-    rows = None if checkpoint is None else cache.find(("rows", checkpoint))
-    return None if checkpoint is None or rows is None else [_OwnFile(storage, checkpoint.files[0], rows)]
+    kept = cache.find(_OWN)
+    if checkpoint is None or kept is None or kept[0] != checkpoint:
+        return None
+    return [_OwnFile(storage, checkpoint.files[0], kept[1])]
