@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import itertools
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -21,7 +22,7 @@ from tableformats_iceberg.write.requirements import failed_requirement
 
 from tableformats.errors import ConstraintViolationError, SnapshotNotFoundError, UnsupportedFeatureError
 from tableformats.plugin import MetadataChange, ReferenceChange
-from tableformats.schema import Field, ListType, MapType, Schema, StructType, primitive
+from tableformats.schema import DecimalType, Field, ListType, MapType, Schema, StructType, primitive
 from tests.iceberg.test_metadata_updates import START, append
 
 pytest.importorskip("sqlalchemy")
@@ -221,6 +222,30 @@ def test_columns_that_cannot_change_are_refused(change: Any, error: type[Excepti
     metadata = table()
     with pytest.raises(error, match=message):
         changes_of(metadata, MetadataChange(schema=change(schema_of(metadata))))
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_types_that_a_column_may_become(version: int) -> None:
+    names = ("int", "long", "float", "double", "date", "timestamp", "timestamp_ntz", "string", "binary", "boolean")
+    decimals = [DecimalType(*parameters) for parameters in ((8, 2), (9, 2), (12, 2), (9, 3))]
+    kinds = [*map(primitive, names), *decimals, ListType(Field(0, "element", LONG))]
+    kept = Schema(tuple(Field(0, f"c{n}", kind) for n, kind in enumerate(kinds)))
+    metadata = apply_updates(
+        None, create_updates("file:///t", kept, (), (), {"format-version": str(version)}), now_ms=START
+    )
+    found = set()
+    for number, kind in itertools.product(range(len(kinds)), kinds):
+        wanted = edit(schema_of(metadata), f"c{number}", typed(kind))
+        try:
+            changes_of(metadata, MetadataChange(schema=wanted))
+        except UnsupportedFeatureError as error:
+            assert error.field == f"c{number}" and "does not become" in error.message
+        else:
+            found.add((str(kinds[number]), str(kind)))
+    allowed = {("int", "bigint"), ("float", "double"), ("decimal(8,2)", "decimal(9,2)")}
+    allowed |= {(f"decimal({p},2)", "decimal(12,2)") for p in (8, 9)}
+    allowed |= {("date", "timestamp_ntz")} if version > 2 else set()
+    assert found == allowed | {(str(kind), str(kind)) for kind in kinds}
 
 
 def test_version_3_has_defaults_and_more_promotions() -> None:

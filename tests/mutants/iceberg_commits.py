@@ -203,6 +203,14 @@ MUTANTS = (
         _CHANGES,
     ),
     Mutant(
+        "types-of-lists-are-names",
+        "iceberg:SchemaChange._check_promotion",
+        "names = (raw, wanted) if isinstance(raw, str) and isinstance(wanted, str) else None",
+        "names = (raw, wanted)",
+        "a number that is to become a list ends in a foreign error",
+        _CHANGES,
+    ),
+    Mutant(
         "names-of-dropped-columns",
         "iceberg:_mapped",
         "names = [n for n in one.get('names') or [] if n not in taken]",

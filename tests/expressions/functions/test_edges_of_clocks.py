@@ -10,6 +10,7 @@ import pytest
 from tableformats.expressions import Function
 from tableformats.expressions.functions.temporal.patterns import parse_instant
 from tableformats.schema.datetimes import is_zone, offset_at, parse_time
+from tests.expressions.functions.constant_cases import outcome
 
 EPOCH = dt.datetime(1970, 1, 1)
 NODE = Function("to_timestamp", ())
@@ -62,3 +63,15 @@ def test_names_of_utc() -> None:
     for zone in ("Z", "UTC", "GMT", "UT"):
         assert offset_at(zone, 10**15) == 0
     assert not is_zone("Nowhere/At_All")
+
+
+@pytest.mark.parametrize("unit", ["MICROSECOND", "MILLISECOND", "HOUR", "WEEK"])
+def test_what_is_added_ends_at_64_bits(unit: str) -> None:
+    size = {"MICROSECOND": 1, "MILLISECOND": 1000, "HOUR": 3_600_000_000, "WEEK": 604_800_000_000}[unit]
+    for sign, instant in itertools.product((1, -1), (-1, 0, 1)):
+        most = ((1 << 63) - (sign > 0) - sign * instant) // size
+        text = (EPOCH + dt.timedelta(microseconds=instant)).isoformat() + "Z"
+        for count in (most, most + 1):
+            if count < 1 << 63:
+                found = outcome(f"timestampadd({unit}, {sign * count}L, TIMESTAMP'{text}')", True)
+                assert ("out of range" in found) == (count > most), (sign, text, count)

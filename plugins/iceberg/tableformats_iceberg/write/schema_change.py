@@ -179,19 +179,17 @@ class SchemaChange:
         return found
 
     def _check_promotion(self, raw: Any, old: Type, new: Type, wanted: Any, path: tuple[str, ...]) -> None:
+        names = (raw, wanted) if isinstance(raw, str) and isinstance(wanted, str) else None
         if isinstance(old, DecimalType) and isinstance(new, DecimalType):
             is_fit = old.scale == new.scale and old.precision <= new.precision
-        elif not isinstance(raw, str):
-            is_fit = False
         else:
             known = _PROMOTIONS | (_PROMOTIONS_3 if self._version > 2 else set())
-            is_fit = (raw, wanted) in known or (raw == "unknown" and self._version > 2)
+            is_fit = names in known or (raw == "unknown" and self._version > 2)
         if not is_fit:
-            newer = isinstance(raw, str) and isinstance(wanted, str) and (raw, wanted) in _PROMOTIONS_3
             raise UnsupportedFeatureError(
                 f"a column of type {old} does not become {new}",
                 field=".".join(path),
-                hint="It can in format version 3" if newer else "Add a new column",
+                hint="It can in format version 3" if names in _PROMOTIONS_3 else "Add a new column",
             )
 
 
