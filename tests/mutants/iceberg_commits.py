@@ -205,8 +205,8 @@ MUTANTS = (
     Mutant(
         "types-of-lists-are-names",
         "iceberg:SchemaChange._check_promotion",
-        "names = (raw, wanted) if isinstance(raw, str) and isinstance(wanted, str) else None",
-        "names = (raw, wanted)",
+        "isinstance(raw, str) and isinstance(wanted, str)",
+        "isinstance(raw, str)",
         "a number that is to become a list ends in a foreign error",
         _CHANGES,
     ),
