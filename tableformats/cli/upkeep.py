@@ -8,9 +8,10 @@ from typing import Any
 import click
 
 from ..inspect.text import bytes_text, count_text, counted, printable, time_text
+from .columns import texts_of
 from .commands import CHECK_FAILED, table_identity
 from .options import as_number, form_options, limit_option, names, opened_table, output_options, table_options
-from .output import echo, print_json, print_table, show
+from .output import echo, print_columns, print_json, print_table, show
 from .progress import ProgressBar
 from .values import rows_of
 
@@ -47,14 +48,14 @@ def verify(form: str, version: str | None, deep: bool, limit: int | None, **chos
 
     table = opened_table(chosen)
     found = table.verify(as_number(version), deep)
-    records = found.as_dicts()[:limit]
+    records = found.to_arrow().slice(0, limit)
 
     def text() -> None:
-        if records:
-            rows = [[record[name] for name in COLUMNS[:4]] for record in records]
-            print_table(COLUMNS[:4], rows, paths=["path"], below=table.location)
-        if len(records) < len(found):
-            echo(f"{count_text(len(found) - len(records))} more")
+        if records.num_rows:
+            columns = [texts_of(records[name]) for name in COLUMNS[:4]]
+            print_columns(COLUMNS[:4], columns, paths=["path"], below=table.location)
+        if records.num_rows < len(found):
+            echo(f"{count_text(len(found) - records.num_rows)} more")
         if not found:
             echo("No rule is broken")
 
@@ -88,17 +89,17 @@ def verify_stats(
     table = opened_table(chosen)
     with ProgressBar("Comparing files") as progress:
         found = table.verify_stats(deep, columns=columns, version=as_number(version), resume=resume, progress=progress)
-    records = found.as_dicts()[:limit]
+    records = found.to_arrow().slice(0, limit)
     counts = {name: getattr(found, name) for name in ("files", "by_footer", "by_rows", "unreadable", "not_compared")}
     document = {**table_identity(table), "version": found.version, "deep": deep, **counts, "findings": records}
 
     def text() -> None:
-        if records:
-            rows = [[one["path"], one["rule"], one["what"], one["filter"]] for one in records]
+        if records.num_rows:
             heads = ["path", "rule", "what is wrong", "filter that loses rows"]
-            print_table(heads, rows, paths=["path"], below=table.location)
-            if len(records) < len(found):
-                echo(f"{count_text(len(found) - len(records))} more")
+            columns = [texts_of(records[name]) for name in ("path", "rule", "what", "filter")]
+            print_columns(heads, columns, paths=["path"], below=table.location)
+            if records.num_rows < len(found):
+                echo(f"{count_text(len(found) - records.num_rows)} more")
             echo()
         version = "No snapshot yet" if found.version == -1 else f"Version {found.version}"
         echo(printable(f"{version}, {found.summary()}"))

@@ -10,7 +10,7 @@ import datetime as dt
 import decimal
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -117,6 +117,12 @@ def distinct(values: np.ndarray) -> list[Any]:
 
 def strings(texts: Sequence[str | None]) -> pa.StringArray:
     """string[n]; None is null."""
+    present = [] if None in texts else cast("Sequence[str]", texts)
+    if present and (joined := "".join(present)).isascii():  # so characters are bytes
+        offsets = np.zeros(len(present) + 1, np.int64)
+        np.cumsum(list(map(len, present)), out=offsets[1:])
+        narrow = pa.py_buffer(offsets.astype(np.int32))
+        return pa.Array.from_buffers(pa.string(), len(present), [None, narrow, pa.py_buffer(joined.encode())])
     return binaries([None if text is None else text.encode() for text in texts]).view(pa.string())
 
 
@@ -182,7 +188,7 @@ def array_of(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
     else:
         whole = _as_integers(filled, classes, kind)
         limits = np.iinfo(_DTYPES.get(kind, np.dtype(f"i{kind.bit_width // 8}"))) if whole else None
-        if limits is not None and all(limits.min <= value <= limits.max for value in whole):
+        if limits is not None and limits.min <= min(whole) and max(whole) <= limits.max:
             filled, dtype = whole, limits.dtype
     if dtype is None:
         return pa.array(values, kind)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from ..dataclass import dataclass
@@ -78,7 +79,9 @@ class StatisticsCheck(list[WrongStatistics]):
         """One row a finding, with the attributes of :class:`WrongStatistics` as columns of strings."""
         import pyarrow as pa
 
-        return pa.table({name: pa.array([getattr(one, name) for one in self], pa.string()) for name in COLUMNS})
+        from ..columnar.arrays import strings
+
+        return pa.table({name: strings(list(map(attrgetter(name), self))) for name in COLUMNS})
 
     def as_dicts(self) -> list[dict[str, Any]]:
         """Plain values, for JSON."""

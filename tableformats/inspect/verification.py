@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from ..display import grid, page
@@ -39,9 +40,10 @@ class Violations(list[Violation]):
         """One row a violation: ``rule``, ``path``, ``version`` (int64), ``what``, ``source``."""
         import pyarrow as pa
 
+        from ..columnar.arrays import array_of
+
         kinds = {name: pa.int64() if name == "version" else pa.string() for name in COLUMNS}
-        rows = self.as_dicts()
-        return pa.table({name: pa.array([row[name] for row in rows], kind) for name, kind in kinds.items()})
+        return pa.table({name: array_of(list(map(attrgetter(name), self)), kind) for name, kind in kinds.items()})
 
     def as_dicts(self) -> list[dict[str, Any]]:
         """Plain values, for JSON."""

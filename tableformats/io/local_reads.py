@@ -10,7 +10,7 @@ import errno
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from ..errors import CorruptMetadataError
@@ -19,7 +19,7 @@ from .stores.base import FileInfo
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["files_below", "files_in", "is_local_dir", "is_local_file", "missing_hint", "open_local"]
+__all__ = ["files_below", "files_in", "is_local_dir", "is_local_file", "local_stats", "missing_hint", "open_local"]
 
 _KINDS = {
     stat.S_IFIFO: "a pipe",
@@ -151,6 +151,25 @@ def files_below(directory: str) -> Iterator[list[FileInfo]]:
                         found.append(FileInfo(entry.name, path, state.st_size, time))
         except FileNotFoundError:
             continue
+        yield found
+
+
+def local_stats(paths: Iterable[str]) -> Iterator[os.stat_result | OSError | ValueError]:
+    """What ``os.stat`` says of each absolute path: a result, or its error.
+
+    A directory that is missing is looked for once. Of a table that was not copied whole, this is most of the time.
+    """
+    directories: dict[str, FileNotFoundError | None] = {}
+    for path in paths:
+        directory = path.rpartition("/")[0]
+        found: os.stat_result | OSError | ValueError | None = directories.get(directory)
+        if found is None:
+            try:
+                found = os.stat(path)
+            except (OSError, ValueError) as error:
+                found = error.with_traceback(None)
+                if isinstance(found, FileNotFoundError) and directory not in directories:
+                    directories[directory] = None if os.path.isdir(directory) else found
         yield found
 
 

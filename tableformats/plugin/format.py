@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING
 
@@ -303,7 +303,7 @@ class FormatTable(ABC):
             f"the files that {self.format} tables keep are not known", path=self.location, field="orphan_files"
         )
 
-    def verify(self, version: int | str | None = None, deep: bool = False) -> Iterator[Violation]:
+    def verify(self, version: int | str | None = None, deep: bool = False) -> Iterable[Violation]:
         """The rules of the format's specification that the table breaks, as strictly as it puts them.
 
         Unlike a reader it does not stop at what it can do without: damage is a violation, and the rest is looked at.

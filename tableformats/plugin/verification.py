@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ..dataclass import dataclass
+from ..io.local_reads import local_stats
 from ..runtime.threads import in_order
 
 if TYPE_CHECKING:
@@ -50,12 +51,8 @@ def file_sizes(storage: Storage, paths: Sequence[str]) -> Iterator[int | None]:
         As the store fails.
     """
     # A thread is asked for a request; the size of a local file is known at once.
-    return map(_local_size, paths) if storage.is_local else in_order(storage.size_of, paths)
+    return map(_size, local_stats(paths)) if storage.is_local else in_order(storage.size_of, paths)
 
 
-def _local_size(path: str) -> int | None:
-    try:
-        found = os.stat(path)
-    except (OSError, ValueError):
-        return None
-    return found.st_size if stat.S_ISREG(found.st_mode) else None
+def _size(found: os.stat_result | OSError | ValueError) -> int | None:
+    return found.st_size if isinstance(found, os.stat_result) and stat.S_ISREG(found.st_mode) else None

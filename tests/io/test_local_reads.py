@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import tableformats as tf
-from tableformats.io.local_reads import open_local
+from tableformats.io.local_reads import local_stats, open_local
 from tableformats.io.storage import Storage
 from tests.fuzz.targets import iceberg as seeds
 from tests.support.delta_log import UUIDS, WITH_VECTORS, DeltaLog, add, field, vector
@@ -248,3 +248,14 @@ def test_what_is_listed(tmp_path: Path) -> None:
         storage.list(f"{tmp_path}/b")
     assert storage.is_dir(f"{tmp_path}/folder") and not storage.is_file(f"{tmp_path}/folder")
     assert storage.is_file(f"file://{tmp_path}/linked") and not storage.is_dir(f"{tmp_path}/b/c")
+
+
+def test_what_the_system_says_of_paths(tmp_path: Path) -> None:
+    """In the order of the paths; what is in a directory that is missing is missing, too."""
+    (tmp_path / "f").write_bytes(b"abc")
+    names = ["none/a", "f", "none/b", "a", "f", "f/below", "\0", "none/deeper/c", "b"]
+    found = list(local_stats(f"{tmp_path}/{name}" for name in names))
+    assert [one.st_size if isinstance(one, os.stat_result) else type(one) for one in found] == [
+        *(FileNotFoundError, 3, FileNotFoundError, FileNotFoundError, 3),
+        *(NotADirectoryError, ValueError, FileNotFoundError, FileNotFoundError),
+    ]

@@ -5,7 +5,7 @@ Source: Delta PROTOCOL.md, "Delta Table Specification", "In-Commit Timestamps".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -203,12 +203,13 @@ class DeltaTable(FormatTable):
         listing = self._listing()
         return kept_files(self._storage, listing, self._at(listing, listing.latest))
 
-    def verify(self, version: int | str | None = None, deep: bool = False) -> Iterator[Violation]:
+    def verify(self, version: int | str | None = None, deep: bool = False) -> list[Violation]:
         """See :meth:`tableformats.plugin.FormatTable.verify` and :data:`.verification.rules.RULES`."""
         from .verification.verify import verify
 
         listing = self._listing()
-        return verify(self._storage, listing, None if version is None else _as_version(version, listing), deep)
+        only = None if version is None else _as_version(version, listing)
+        return list(verify(self._storage, listing, only, deep))
 
     def versions_after(self, version: int | None) -> list[int]:
         """See :meth:`tableformats.plugin.FormatTable.versions_after`."""

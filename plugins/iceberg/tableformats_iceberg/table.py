@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NoReturn
 
 from tableformats.plugin import (
@@ -180,7 +180,7 @@ class IcebergTable(FormatTable):
         self._files.follow(newest.parsed.location)
         return kept_files(self._files, newest.parsed, newest.json)
 
-    def verify(self, version: int | str | None = None, deep: bool = False) -> Iterator[Violation]:
+    def verify(self, version: int | str | None = None, deep: bool = False) -> list[Violation]:
         """See :meth:`tableformats.plugin.FormatTable.verify`: all snapshots of the metadata file, or one of them."""
         from .metadata.table_metadata import metadata_json
         from .verification.verify import verify
@@ -188,7 +188,7 @@ class IcebergTable(FormatTable):
         metadata, storage = self._metadata, self._files.storage
         snapshot_id = None if version is None else self.snapshot(SnapshotSelector(version=version)).version
         raw = metadata_json(storage.read_bytes(metadata.path), metadata.path, storage.limits)
-        yield from verify(self._files, metadata, raw, snapshot_id, deep)
+        return list(verify(self._files, metadata, raw, snapshot_id, deep))
 
     def _open(self, snapshot: Snapshot | None, schema: Schema) -> IcebergSnapshot:
         return IcebergSnapshot(self._files, self._metadata, snapshot, schema)

@@ -6,7 +6,6 @@ metadata and does not prove it (a text may be cut, a row may be deleted), the co
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -18,6 +17,7 @@ from ...columnar import compute as pc
 from ...dataclass import dataclass
 from ...errors import StoreError, TableFormatsError
 from ...expressions import BoundColumn
+from ...io.local_reads import local_stats
 from ...planning.plan import FilePlan
 from ...planning.tasks import ScanTask, tasks_of
 from ...plugin.statistics import Bounds
@@ -101,29 +101,21 @@ def check_files(
     threads = thread_count() if is_local or deep else _STORE_THREADS
     paths = plan.paths.to_pylist()
     wanted = [row for row, path in enumerate(paths) if not is_known(path)]
-    missing = {row for row in wanted if is_local and _is_missing(paths[row])}
+    # Of a file that may not be looked at, opening it says more.
+    looked_at = local_stats(paths[row] for row in wanted) if is_local else ()
+    missing = {row for row, found in zip(wanted, looked_at, strict=False) if isinstance(found, FileNotFoundError)}
     rows = [row for row in wanted if row not in missing]
     checks: Iterator[FileCheck] = iter(())
     if rows:
         work = partial(_checked, plan, columns, expected(), deep)
         checks = in_order(work, tasks_of(plan if len(rows) == len(plan) else plan.take(np.array(rows))), threads)
+    is_absent = (_unreadable(missing_data_file("")),)
     for row in wanted:
-        yield _unreadable(paths[row], missing_data_file(paths[row])) if row in missing else next(checks)
+        yield FileCheck(paths[row], UNREADABLE, (), is_absent) if row in missing else next(checks)
 
 
-def _is_missing(path: str) -> bool:
-    """Whether there is no such local file. Of one that may not be looked at, opening it says more."""
-    try:
-        os.stat(path)
-    except FileNotFoundError:
-        return True
-    except (OSError, ValueError):
-        return False
-    return False
-
-
-def _unreadable(path: str, error: TableFormatsError) -> FileCheck:
-    return FileCheck(path, UNREADABLE, (), (Difference("unreadable-file", error.message),))
+def _unreadable(error: TableFormatsError) -> Difference:
+    return Difference("unreadable-file", error.message)
 
 
 def _checked(
@@ -147,7 +139,7 @@ def _checked(
     except StoreError:
         raise
     except TableFormatsError as error:
-        return _unreadable(task.path, error)
+        return FileCheck(task.path, UNREADABLE, (), (_unreadable(error),))
 
 
 def _says_something(range_: Range) -> bool:

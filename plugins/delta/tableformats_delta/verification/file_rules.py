@@ -145,8 +145,9 @@ def disk_violations(
     storage: Storage, live: LiveFiles, source: str, version: int | None, deep: bool
 ) -> Iterator[Violation]:
     """What is not on the disk as live files' actions say it; if ``deep``, deletion vectors are read."""
-    located = _paths(storage, [str(path) for path in live.values_of("path")])
-    for stored, path in zip(live.values_of("path"), located, strict=True):
+    every = live.values_of("path")
+    located = _paths(storage, [str(path) for path in every])
+    for stored, path in zip(every, located, strict=True):
         if not isinstance(path, str):
             yield violation("path", f"{stored!r}: {path.message}", source, version)
     sizes = file_sizes(storage, [path for path in located if isinstance(path, str)])

@@ -55,8 +55,9 @@ RULES: Mapping[str, str] = {
     "deletion-vector": "Deletion Vectors",
 }
 """Rule to section of the protocol."""
+_SOURCES = {rule: f'{_DOCUMENT}, "{section}"' for rule, section in RULES.items()}
 
 
 def violation(rule: str, what: str, path: str | None = None, version: int | None = None) -> Violation:
     """A violation of one of :data:`RULES`."""
-    return Violation(rule, what, f'{_DOCUMENT}, "{RULES[rule]}"', path, version)
+    return Violation(rule, what, _SOURCES[rule], path, version)

@@ -52,8 +52,9 @@ RULES: Mapping[str, str] = {
     "delete-contents": "Position Delete Files",
 }
 """Rule to section of the specification."""
+_SOURCES = {rule: f'{_DOCUMENT}, "{section}"' for rule, section in RULES.items()}
 
 
 def violation(rule: str, what: str, path: str | None = None, version: int | None = None) -> Violation:
     """A violation of one of :data:`RULES`."""
-    return Violation(rule, what, f'{_DOCUMENT}, "{RULES[rule]}"', path, version)
+    return Violation(rule, what, _SOURCES[rule], path, version)
