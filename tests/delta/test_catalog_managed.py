@@ -247,3 +247,39 @@ def test_the_plugin_alone(tmp_path: Path, latest: int | None) -> None:
     else:
         with pytest.raises(tf.CorruptMetadataError, match="accepted version 5"):
             table.snapshot(SnapshotSelector())
+
+
+@pytest.mark.parametrize("first_staged", range(3, 7))
+@pytest.mark.parametrize("latest", range(3, 7))
+def test_what_counts_of_the_log(latest: int, first_staged: int) -> None:
+    """Nothing above the newest version that was accepted, and no compaction of what the catalog holds."""
+    from tableformats_delta.log.catalog_log import with_catalog_commits
+    from tableformats_delta.log.listing import Checkpoint, LogFile, LogListing
+
+    files = {version: LogFile(version, f"p{version}", 1, 0) for version in range(7)}
+    checkpoints = {version: Checkpoint(version, (file,)) for version, file in files.items()}
+    spans = {(first, last): file for last, file in files.items() for first in range(last)}
+    staged = [CatalogCommit(version, f"{version:020d}.{UUID}.json", 0, 0) for version in range(first_staged, 7)]
+    published = LogListing("/log", files, checkpoints, spans, files)
+    found = with_catalog_commits(published, CatalogCommits(latest, tuple(staged)))
+    assert found.is_of_catalog and [*found.commits] == [*found.checkpoints] == [*found.checksums] == [
+        *range(latest + 1)
+    ]
+    paths = [found.commits[version].path for version in range(latest + 1)]
+    held = [f"/log/_staged_commits/{one.file_name}" for one in staged]
+    assert paths == [f"p{n}" if n < first_staged else held[n - first_staged] for n in range(latest + 1)]
+    assert set(found.compactions) == {span for span in spans if span[1] <= latest and span[1] < first_staged}
+    assert with_catalog_commits(published, CatalogCommits(None, ())).checksums == files
+
+
+@pytest.mark.parametrize("size", [-1, 0])
+def test_a_commit_of_a_negative_size_is_refused(size: int) -> None:
+    from tableformats_delta.log.catalog_log import with_catalog_commits
+    from tableformats_delta.log.listing import LogListing
+
+    held = CatalogCommits(1, (CatalogCommit(1, f"{1:020d}.{UUID}.json", size, 0),))
+    if size < 0:
+        with pytest.raises(tf.CorruptMetadataError, match="as the commit of version 1"):
+            with_catalog_commits(LogListing("/log"), held)
+    else:
+        assert with_catalog_commits(LogListing("/log"), held).commits[1].size == size

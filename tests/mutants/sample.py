@@ -34,6 +34,8 @@ from tests.mutants.unnoticed import EQUIVALENT
 from tests.support.marks import write_between
 
 SCORE = 0.97
+TESTS = (*FALLBACK, "tests/cli")
+"""Folders of tests whose functions are changed."""
 FIRST, MOST = 40, 400
 """How many tests a mutant meets at first, and then."""
 SECONDS = 20.0
@@ -257,7 +259,7 @@ def main() -> None:
     options = argparse.ArgumentParser(prog="python -m tests.mutants.sample", description=__doc__)
     options.add_argument("--count", type=int, default=200)
     options.add_argument("--seed", type=int, default=int(dt.date.today().strftime("%Y%m%d")))
-    options.add_argument("--tests", nargs="*", default=FALLBACK)
+    options.add_argument("--tests", nargs="*", default=TESTS)
     options.add_argument("--calls", type=Path, help="which test calls what: read from this file, or written to it")
     options.add_argument("--workers", type=int, default=1, help="how many mutants are judged at once")
     options.add_argument("--quick", action="store_true", help="ask no tests that are not in the record of calls")

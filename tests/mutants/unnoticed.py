@@ -46,6 +46,12 @@ EQUIVALENT: dict[str, str] = {
     "plugins/iceberg/tableformats_iceberg/changes/row_changes.py:_compare: False -> True": (
         "codes of paths have no nulls, so that nothing is copied"
     ),
+    **{
+        f"plugins/iceberg/tableformats_iceberg/avro/decode_program.py:_Compiler.map: 0 -> 1 (number {number})": (
+            "the word stands for one that is written later"
+        )
+        for number in (2, 3, 4)
+    },
     "tableformats/io/stores/renewing.py:RenewingStore._store: 0 -> 1": (
         "the store is opened anew for each request, which takes time alone"
     ),

@@ -133,7 +133,7 @@ class _Translator:
         if rest == "?":
             self._at += 1
             return f"{piece}{match[0]}?"
-        if rest in ("+", "*", "{") and rest:
+        if rest in ("+", "*", "{"):
             raise _refused(self._pattern, match[0] + rest)
         return piece + match[0]
 
@@ -178,6 +178,6 @@ class _Translator:
             if self._folds and first != last:
                 raise _refused(self._pattern, f"(?i) with {text}")
             return text
-        if not (last.isalpha() and first.islower() == last.islower()):
+        if not (last.isascii() and last.isalpha() and first.islower() == last.islower()):
             raise _refused(self._pattern, f"(?i) with {text}")
         return f"{text.lower()}{text.upper()}"

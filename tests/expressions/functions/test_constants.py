@@ -75,3 +75,20 @@ def test_powers_that_are_exact(call: str, value: str) -> None:
 @pytest.mark.parametrize("call", ["power(1.5D, 2D)", "power(2D, 54D)", "power(1D, 1001D)", "power(2D, -1D)"])
 def test_powers_that_are_left(call: str) -> None:
     assert "pow(" in cases.outcome(call, True)
+
+
+@pytest.mark.parametrize(
+    ("call", "value"),
+    [
+        ("like('a%', 'a!%', '!')", "true"),
+        ("like('ab', 'a!%', '!')", "false"),
+        ("like('a_', 'a!_', '!')", "true"),
+        ("like('ab', 'a!_', '!')", "false"),
+        ("like('a!', 'a!!', '!')", "true"),
+        ("like('a!%', 'a!%')", "true"),
+        ("like('a%', 'a\\\\%')", "true"),
+        ("like('ab', 'a\\\\%')", "false"),
+    ],
+)
+def test_the_escape_of_a_pattern(call: str, value: str) -> None:
+    assert cases.outcome(call, True) == f"x = '{value}'"

@@ -106,7 +106,7 @@ class GroupFilter:
         import pyarrow as pa
 
         names = [name for name, asked in ((_PARTITION, self._partition), (_STATS, self._leaves)) if asked]
-        return pa.types.is_struct(add) and any(add.get_field_index(name) >= 0 for name in names)
+        return pa.types.is_struct(add) and any(member.name in names for member in add)
 
     def skipped(self, metadata: pq.FileMetaData, add: pa.DataType) -> list[SkippedRowGroup]:
         """The row groups without a file that the predicate needs; ``add`` is the Arrow type of that column."""
