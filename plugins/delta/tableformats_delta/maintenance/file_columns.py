@@ -81,7 +81,7 @@ class FileColumns:
             kind = self.type.field(member.name).type
             name = f"{self.name}.{member.name}"
             values = typed(member_of(stored, member.name), len(stored), kind, name, path)
-            if values.type != kind:  # a map whose entries are called otherwise
+            if values.type != kind:  # a map whose values are required, or encoded
                 values = pc.cast(values, kind)
             found[member.name] = _without_empty(values) if member.name == "deletionVector" else values
         return self._made(found, len(stored), path)

@@ -106,12 +106,8 @@ def _big_endian(values: pa.Array) -> np.ndarray:
     """Unscaled decimals as uint8[n, 16]: big-endian two's complement. 0 for null."""
     if values.offset:
         values = pa.concat_arrays([values, values.slice(0, 0)])
-    data = values.buffers()[1]
-    words = (
-        np.frombuffer(data, np.uint8)[: 16 * len(values)].reshape(-1, 16)
-        if len(values)
-        else np.zeros((0, 16), np.uint8)
-    )
+    data = values.buffers()[1] or b""
+    words = np.frombuffer(data, np.uint8)[: 16 * len(values)].reshape(-1, 16)
     words = np.where(to_numpy(pc.is_valid(values))[:, None], words, 0).astype(np.uint8)
     return words[:, ::-1]
 
