@@ -14,6 +14,14 @@ MUTANTS = (
         ("write/test_written_files.py",),
     ),
     Mutant(
+        "statistics-of-a-name",
+        "core:ParquetLayout._without_statistics",
+        "if path not in nameless and",
+        "if self._paths.index((path, i)) not in with_nan and",
+        "a file of rows with NaN has bounds without it, where two columns have one dotted name",
+        ("write/test_written_files.py",),
+    ),
+    Mutant(
         "no-footer-is-what-went-wrong",
         "core:ParquetLayout.write",
         "contextlib.suppress(RuntimeError, OSError)",

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import tableformats as tf
@@ -31,6 +32,17 @@ def test_files_are_taken_once_they_fit(tmp_path: Path) -> None:
     assert sorted(table.to_arrow()["id"].to_pylist()) == [1, 7]
     with pytest.raises(tf.ConstraintViolationError):
         written(table, within, 0)
+
+
+@pytest.mark.parametrize("format", ["delta", "iceberg"])
+def test_nan_of_a_column_that_is_named_like_a_member(format: str, tmp_path: Path) -> None:
+    """Parquet's writer is told of columns by dotted names: `a.b` is a column, and the member b of `a`."""
+    rows = pa.table({"a": [{"b": 1.0}, {"b": 2.0}], "a.b": [float("nan"), 1.0]})
+    tf.write_table(rows, tmp_path / "t", format=format)
+    table = tf.open_table(tmp_path / "t")
+    assert table.count("isnan(`a.b`)") == table.count("`a.b` > 5") == table.scan("`a.b` > 5").to_arrow().num_rows == 1
+    group = pq.read_metadata(table.plan().file_uris()[0].removeprefix("file://")).row_group(0)
+    assert not group.column(1).is_stats_set, "another reader may leave NaN out"
 
 
 def test_files_for_another_table_are_refused_and_deleted(tmp_path: Path) -> None:

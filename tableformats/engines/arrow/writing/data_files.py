@@ -213,25 +213,25 @@ class FileWriter:
         if self._target.sort_by:
             table = sorted_rows(table, self._target)
         path = self._path(key)
-        size, footer = self._write(path, stored_table(table, self._stored), pending.size)
+        size, footer, with_nan = self._write(path, stored_table(table, self._stored), pending.size)
         if pending.size >= _CALIBRATING_BYTES:
             self._bytes_a_file = self._arrow_bytes(pending.size / size)
-        self._added.add(path, size, pending.values, table, footer)
+        self._added.add(path, size, pending.values, table, footer, with_nan)
 
-    def _write(self, path: str, table: pa.Table, table_bytes: int) -> tuple[int, pq.FileMetaData]:
-        """(bytes, footer) of a file that is written."""
+    def _write(self, path: str, table: pa.Table, table_bytes: int) -> tuple[int, pq.FileMetaData, frozenset[int]]:
+        """(bytes, footer, leaves with NaN) of a file that is written."""
         absolute = f"{self._root}/{path}"
         if table_bytes >= _STREAMED_BYTES and scheme_of(absolute) is None:
             self.written.append(path)
             with errors_say_nothing_done(), creating_local(absolute) as file:
-                footer = self._layout.write(table, pa.PythonFile(file, mode="w"))
-                return file.tell(), footer
+                written = self._layout.write(table, pa.PythonFile(file, mode="w"))
+                return file.tell(), *written
         sink = pa.BufferOutputStream()
-        footer = self._layout.write(table, sink)
+        written = self._layout.write(table, sink)
         data = sink.getvalue()
         self.written.append(path)
         self._puts.submit(data.size, partial(self._put, absolute, data))
-        return data.size, footer
+        return data.size, *written
 
     def _put(self, path: str, data: pa.Buffer) -> None:
         with errors_say_nothing_done():

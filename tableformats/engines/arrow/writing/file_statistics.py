@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Set
 from typing import Any
 
 import pyarrow as pa
@@ -37,7 +37,13 @@ class AddedFiles:
         return len(self._files)
 
     def add(
-        self, path: str, size: int, partition: tuple[pa.Scalar, ...], rows: pa.Table, footer: pq.FileMetaData
+        self,
+        path: str,
+        size: int,
+        partition: tuple[pa.Scalar, ...],
+        rows: pa.Table,
+        footer: pq.FileMetaData,
+        with_nan: Set[int],
     ) -> None:
         """A written file.
 
@@ -49,13 +55,15 @@ class AddedFiles:
             Its rows, by the names of the schema.
         footer : pyarrow.parquet.FileMetaData
             As it was written.
+        with_nan : set of int
+            The numbers of the leaves that have NaN.
         """
         values = zip(self._partition, partition, strict=True)
         file: dict[str, Any] = {"path": path, "size_bytes": size, "record_count": rows.num_rows}
         file["partition"] = {member.name: _typed(value, member.type) for member, value in values}
         file.update({name: {} for name in ("lower", "upper", "nan_count")}, **self._counts(footer))
         for number, leaf in self._plain:
-            self._add_bounds(file, str(leaf[-1].id), leaf, rows, footer, number)
+            self._add_bounds(file, leaf, rows, footer, number, number in with_nan)
         self._files.append(file)
 
     def add_footer(
@@ -107,22 +115,22 @@ class AddedFiles:
     def _add_bounds(
         self,
         file: dict[str, Any],
-        leaf: str,
         path: tuple[Field, ...],
         rows: pa.Table,
         footer: pq.FileMetaData,
         number: int,
+        has_nan: bool,
     ) -> None:
+        leaf = str(path[-1].id)
         kind, is_float = self._bounded.get(leaf), is_floating(path[-1].type)
         if kind is None and not is_float:
             return
         column = _leaf_values(rows, path)
-        nans = 0
+        nans = pc.sum(pc.is_nan(column)).as_py() if has_nan else 0
         if is_float:
-            if file["null_count"][leaf] is None:  # a column with NaN has no statistics in the file, and others have
-                nans = pc.sum(pc.is_nan(column)).as_py() or 0
-                file["null_count"][leaf] = column.null_count
             file["nan_count"][leaf] = nans
+            if file["null_count"][leaf] is None:  # a column with NaN has no statistics in the file
+                file["null_count"][leaf] = column.null_count
         if kind is not None and column.null_count + nans < len(column):
             found = None
             if len(column) > _FEW_ROWS and is_float and not nans and not column.null_count:

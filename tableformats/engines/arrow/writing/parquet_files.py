@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any
@@ -44,10 +44,11 @@ class ParquetLayout:
         self._options = _writer_options(target, schema)
         self._floats = _float_leaves(target)
 
-    def write(self, table: pa.Table, sink: pa.NativeFile) -> pq.FileMetaData:
-        """Write the rows, which have the schema of the files. Returns the footer."""
+    def write(self, table: pa.Table, sink: pa.NativeFile) -> tuple[pq.FileMetaData, frozenset[int]]:
+        """Write the rows, which have the schema of the files. Returns the footer, and which leaves have NaN."""
         footers: list[pq.FileMetaData] = []
-        options = {**self._options, **self._filters(table.num_rows), **self._without_nan(table)}
+        with_nan = frozenset(number for number, at in self._floats if _has_nan(table, at))
+        options = {**self._options, **self._filters(table.num_rows), **self._without_statistics(with_nan)}
         if options["compression"] == "zstd" and self._target.parquet.compression_level is None and _is_few(table):
             options["compression"] = "snappy"
         writer = pq.ParquetWriter(sink, self._schema, metadata_collector=footers, **options)
@@ -59,7 +60,7 @@ class ParquetLayout:
             with contextlib.suppress(RuntimeError, OSError):  # that there is no footer now is not what went wrong
                 writer.close()
             raise
-        return footers[0]
+        return footers[0], with_nan
 
     def _row_groups(self, table: pa.Table, sink: pa.NativeFile) -> Iterator[pa.Table]:
         """The rows in pieces that make a row group at most. Each is measured in the file before the next is cut.
@@ -80,18 +81,17 @@ class ParquetLayout:
             start += count
             row_bytes = (sink.tell() - before) / count
 
-    def _without_nan(self, table: pa.Table) -> dict[str, Any]:
+    def _without_statistics(self, with_nan: Set[int]) -> dict[str, Any]:
         """The option by which columns with NaN get no statistics.
 
         Arrow leaves NaN out of bounds, as the Parquet format allows. Spark takes NaN for the greatest number, and would
         pass over row groups whose bounds are less than what it looks for.
         """
-        with_nan = {number for number, at in self._floats if _has_nan(table, at)}
         if not with_nan:
             return {}
         left_out = self._target.parquet.without_statistics
-        named = [path for n, (path, i) in enumerate(self._paths) if n not in with_nan and i not in left_out]
-        return {"write_statistics": named}
+        nameless = {self._paths[number][0] for number in with_nan}  # also of a column `a.b` beside a member b of `a`
+        return {"write_statistics": [path for path, i in self._paths if path not in nameless and i not in left_out]}
 
     def _filters(self, rows: int) -> dict[str, Any]:
         """The options of Bloom filters, which depend on how many rows a row group may have."""
