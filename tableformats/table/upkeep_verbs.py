@@ -127,10 +127,7 @@ class UpkeepVerbs(ScanVerbs):
         >>> tf.open_table("events").checkpoint().files
         2
         """
-        from ..runtime.allocator import quick_allocator
-
-        with quick_allocator():
-            return self._opened.checkpoint(version)
+        return self._opened.checkpoint(version)
 
     def compact_log(self, starting_version: int, ending_version: int) -> str:
         """Write one file that readers may read in the place of the commits of some versions, both ends included.
