@@ -130,7 +130,8 @@ class TableNotFoundError(TableFormatsError, FileNotFoundError):
 class TableExistsError(TableFormatsError, FileExistsError):
     """A table is at the location where one shall be created. Nothing was written."""
 
-    default_hint = "Nothing was written: choose another location, or say what to do with the table that is there"
+    default_hint = "Nothing was written: choose another location, or say by if_exists or mode what is done"
+    committed = False
     __str__ = TableFormatsError.__str__
 
 

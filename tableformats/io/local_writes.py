@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 __all__ = ["create_local", "creating_local", "is_temporary", "link_local", "sync_local", "write_local"]
 
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
+_MAY_BE_DONE = (errno.EIO, errno.ETIMEDOUT, errno.ESTALE)
+"""A network file system lost the answer: the server may have made the link."""
 _SYNCED_BYTES = 32 << 20
 """What is written of a file between two syncs."""
 _NO_PATHS = {
@@ -142,7 +144,7 @@ def link_local(path: str, data: bytes | memoryview, is_durable: bool = True) -> 
     Returns
     -------
     PutOutcome
-        UNKNOWN: the file was made, and the disk did not confirm its name.
+        UNKNOWN: the file was made, and the disk did not confirm its name; or a file server did not answer.
 
     Raises
     ------
@@ -160,6 +162,8 @@ def link_local(path: str, data: bytes | memoryview, is_durable: bool = True) -> 
     except FileExistsError:
         return PutOutcome.LOST
     except OSError as error:
+        if error.errno in _MAY_BE_DONE:
+            return PutOutcome.UNKNOWN
         if error.errno not in _NO_LINKS:
             raise
         raise UnsupportedFeatureError(

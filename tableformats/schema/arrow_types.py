@@ -115,5 +115,5 @@ def _type_of_arrow(kind: pa.DataType, name: str) -> Type:
     aliases = {pa.large_string(): "string", pa.large_binary(): "binary"}
     aliases.update({arrow: ours for ours, arrow in _arrow_primitives().items() if ours != "uuid"})
     if kind not in aliases:
-        raise UnsupportedFeatureError(f"Arrow type {kind} has no table type", field=name)
+        raise UnsupportedFeatureError(f"Arrow type {kind} has no table type", field=name, hint="Choose another type")
     return primitive(aliases[kind])

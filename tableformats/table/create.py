@@ -96,6 +96,7 @@ def create_table(
     (['id', 'day'], 0)
     """
     from ..plugin.writing.table_change import CreateRequest
+    from ..write.commit_loop import errors_say_nothing_done
 
     if if_exists not in _IF_EXISTS:
         raise ValueError(f"if_exists is one of {', '.join(_IF_EXISTS)}, not {if_exists!r}")
@@ -103,7 +104,8 @@ def create_table(
     found, replaces = place.existing(), if_exists == "replace"
     if found is None or replaces:
         named = _names(partition_by), _names(sort_by), dict(properties or {})
-        request = CreateRequest(_schema_of(schema), *named, replaces)
+        with errors_say_nothing_done():
+            request = CreateRequest(_schema_of(schema), *named, replaces)
         try:
             _create(place, request, None, found)
             return place.opened_after_commit()
@@ -203,6 +205,7 @@ def write_table(
     1
     """
     from ..plugin.writing.table_change import CreateRequest
+    from ..write.commit_loop import errors_say_nothing_done
 
     if mode not in _MODES:
         raise ValueError(f"mode is one of {', '.join(_MODES)}, not {mode!r}")
@@ -210,7 +213,8 @@ def write_table(
     found, replaces = place.existing(), mode == "replace"
     if found is None or replaces:
         place.format_of_new(found)
-        rows, schema = _rows_and_schema(data)
+        with errors_say_nothing_done():
+            rows, schema = _rows_and_schema(data)
         request = CreateRequest(schema, _names(partition_by), (), dict(properties or {}), replaces)
         try:
             return _create(place, request, rows, found, _names(sort_by), **options)
@@ -331,7 +335,7 @@ def _create(
     timeout: float = 120.0,
 ) -> Commit:
     """Create a table, or replace ``found``, with the rows ``data`` (None: without)."""
-    from ..write.commit_loop import CommitOptions
+    from ..write.commit_loop import CommitOptions, errors_say_nothing_done
     from ..write.sorting import sorted_target
     from ..write.transaction import AlreadyCommittedError, already_committed, check_application, commit, unchanged
     from .new_files import NewFiles
@@ -339,7 +343,8 @@ def _create(
     if branch is not None:
         raise UnsupportedFeatureError("a new definition is that of no branch", path=str(place.location), field="branch")
     options = CommitOptions(tries, timeout)
-    storage, transaction, change = _begun(place, request, found)
+    with errors_say_nothing_done():
+        storage, transaction, change = _begun(place, request, found)
     change = replace(change, isolation=isolation, application=check_application(application))
     transaction.conflict_checks(change)
     if already_committed(transaction, change.application):

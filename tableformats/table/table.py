@@ -427,13 +427,14 @@ class Table(Portable, WriteVerbs, UpkeepVerbs, SnapshotChecks):
         UnsupportedFeatureError : the format is only read, or the table has a feature that is not written
         ValueError : the format has no such isolation level, or an option is no number
         """
-        from ..write.commit_loop import CommitOptions
+        from ..write.commit_loop import CommitOptions, errors_say_nothing_done
         from .transactions import Transaction
 
         options = CommitOptions(tries, timeout)
-        if self._origin is not None:
-            self._origin.check_writable(self._opened.commits_to_catalog)
-        begun = self._opened.begin(branch)
+        with errors_say_nothing_done():
+            if self._origin is not None:
+                self._origin.check_writable(self._opened.commits_to_catalog)
+            begun = self._opened.begin(branch)
         snapshot = None if begun.snapshot is None else Snapshot(self, begun.snapshot)
         known = dict(properties or {})
         return Transaction(

@@ -43,21 +43,21 @@ class CommitOptions:
     ----------
     tries : int
         The most tries.
-    seconds : float
-        No try is begun after this time.
+    timeout : float
+        Seconds. No try is begun after this time.
     first_wait, longest_wait : float
         Seconds. Before each further try a random time up to twice the last limit is waited.
     """
 
     tries: int = 100
-    seconds: float = 120.0
+    timeout: float = 120.0
     first_wait: float = 0.005
     longest_wait: float = 1.0
 
     def __post_init__(self) -> None:
         if isinstance(self.tries, bool) or not isinstance(self.tries, int) or self.tries < 1:
             raise ValueError(f"tries must be a number from 1 on, not {self.tries!r}")
-        for name in ("seconds", "first_wait", "longest_wait"):
+        for name in ("timeout", "first_wait", "longest_wait"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, (int, float)) or not value >= 0:
                 raise ValueError(f"{name} must be a number of seconds, not {value!r}")
@@ -134,13 +134,13 @@ def race(once: Callable[[int], PutOutcome], options: CommitOptions, prize: str) 
 
     Raises CommitConflictError if it has LOST as often, or as long, as the options allow.
     """
-    end = time.monotonic() + options.seconds
+    end = time.monotonic() + options.timeout
     wait, attempt = options.first_wait, 1
     while once(attempt) is not PutOutcome.WON:
         if attempt == options.tries or time.monotonic() >= end:
             raise CommitConflictError(
                 f"other writers won {attempt} races for {prize}",
-                hint="Nothing was committed: try again, or raise the options tries and seconds",
+                hint="Nothing was committed: try again, or raise the options tries and timeout",
             )
         time.sleep(random.uniform(0, wait))
         wait = min(2 * wait, options.longest_wait)

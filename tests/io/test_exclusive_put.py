@@ -182,6 +182,24 @@ def test_a_directory_that_is_not_confirmed_is_unknown_then_read_back(
     assert put_exclusively(Storage(tmp_path), path, b"mine") is PutOutcome.WON
 
 
+@pytest.mark.parametrize("is_made", [True, False])
+def test_a_file_server_that_does_not_answer_may_have_made_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_made: bool
+) -> None:
+    link = os.link
+
+    def unanswered(source: str, target: str) -> None:
+        if is_made:
+            link(source, target)
+        raise OSError(errno.ETIMEDOUT, "Connection timed out")
+
+    storage, path = Storage(tmp_path), str(tmp_path / "1")
+    monkeypatch.setattr(local_writes.os, "link", unanswered)
+    assert storage.put_if_absent(path, b"mine") is PutOutcome.UNKNOWN
+    assert os.listdir(tmp_path) == ["1"] * is_made
+    assert put_exclusively(storage, path, b"mine") is (PutOutcome.WON if is_made else PutOutcome.UNKNOWN)
+
+
 def test_a_file_system_without_hard_links_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(source: str, target: str) -> None:
         raise OSError(errno.EPERM, "Operation not permitted")

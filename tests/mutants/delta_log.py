@@ -288,9 +288,17 @@ MUTANTS = (
     Mutant(
         "unconfirmed-names-are-durable",
         "core:link_local",
-        "return PutOutcome.UNKNOWN",
-        "return PutOutcome.WON",
+        "except OSError:\n        return PutOutcome.UNKNOWN",
+        "except OSError:\n        return PutOutcome.WON",
         "a name that the disk did not confirm is reported as written",
+        _PUT,
+    ),
+    Mutant(
+        "unanswered-links-are-refused",
+        "core:link_local",
+        "if error.errno in _MAY_BE_DONE:",
+        "if False:",
+        "data files of a commit that a file server made, without an answer, are deleted",
         _PUT,
     ),
     Mutant(

@@ -32,7 +32,7 @@ def test_the_try_that_won_is_told(pauses: list[float], lost: int) -> None:
         asked.append(attempt)
         return WON if attempt > lost else LOST
 
-    options = CommitOptions(tries=4, seconds=100, first_wait=1, longest_wait=3)
+    options = CommitOptions(tries=4, timeout=100, first_wait=1, longest_wait=3)
     assert race(once, options, "the prize") == lost + 1
     assert asked == list(range(1, lost + 2)) and pauses == [1, 2, 3][:lost]
 
@@ -44,6 +44,6 @@ def test_the_try_that_won_is_told(pauses: list[float], lost: int) -> None:
 def test_the_last_try(pauses: list[float], tries: int, seconds: float, made: list[float]) -> None:
     with pytest.raises(tf.CommitConflictError, match=rf"won {len(made) + 1} races for the prize") as caught:
         race(
-            lambda attempt: LOST, CommitOptions(tries=tries, seconds=seconds, first_wait=1, longest_wait=9), "the prize"
+            lambda attempt: LOST, CommitOptions(tries=tries, timeout=seconds, first_wait=1, longest_wait=9), "the prize"
         )
     assert pauses == made and caught.value.hint
