@@ -40,8 +40,8 @@ class Commit:
         As the table's history names it.
     metrics : mapping of str to int
         ``added_files``, ``added_rows``, ``added_bytes``, ``removed_files``, ``removed_rows``, ``removed_bytes``, and
-        those of the verb, such as ``deleted_rows``. One that is unknown is left out. ``removed_rows`` are those that the
-        removed files store, also where earlier deletes have hidden them.
+        those of the verb, such as ``deleted_rows``. One that is unknown is left out. ``removed_rows`` are those
+        that the removed files store, also where earlier deletes have hidden them.
     attempts : int
         How often the commit was tried; 0: there was nothing to commit.
     timestamp : datetime, optional
