@@ -185,6 +185,6 @@ def _totals(side: str, change: TableChange) -> dict[str, int]:
     rows = files.column("record_count") if side == "added" else change.removed_counts
     found = {f"{side}_files": files.num_rows}
     if rows is not None and not rows.null_count:
-        found[f"{side}_rows"] = int(pc.sum(rows).as_py() or 0)
-    found[f"{side}_bytes"] = int(pc.sum(files.column("size_bytes")).as_py() or 0)
+        found[f"{side}_rows"] = pc.sum(rows, min_count=0).as_py()
+    found[f"{side}_bytes"] = pc.sum(files.column("size_bytes"), min_count=0).as_py()
     return found

@@ -40,6 +40,12 @@ def test_texts_assertions_and_sizes_of_caches_are_left_out() -> None:
     ]
 
 
+def test_functions_that_an_import_calls_are_told() -> None:
+    text = "@deco(1)\ndef f(): return later()\nTABLE = {n: made(n) for n in range(3)}\nclass C:\n    x = own()\n"
+    found = [name for name in ("deco", "made", "own", "later", "f") if sample.runs_at_import(text, name)]
+    assert found == ["deco", "made", "own"]
+
+
 @pytest.mark.parametrize(
     ("source", "mutant"),
     [("a | (b == c)", "(a & (b == c))"), ("(a - b) - (c - d)", "(a - b + (c - d))"), ("a + b * c", "(a - b * c)")],

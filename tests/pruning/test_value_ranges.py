@@ -52,7 +52,8 @@ def test_two_sources(name: str) -> None:
     found = merged(sides, primitive(name))
     everything = set(VALUES if is_floating else VALUES[:-1])
     both = [a & b for a, b in zip(*map(allowed, sides), strict=True)]
-    bounded = [allowed(replace(side, may_value=np.ones(len(both)), may_null=np.zeros(len(both)))) for side in sides]
+    ones, zeros = np.ones(len(both), np.uint8), np.zeros(len(both), np.uint8)
+    bounded = [allowed(replace(side, may_value=ones, may_null=zeros, may_nan=zeros)) for side in sides]
     agree = [bool(a & b) for a, b in zip(*bounded, strict=True)]
     claims = np.array([values != everything for values in allowed(found)])
     for values, expected, is_claim, bounds_agree in zip(allowed(found), both, claims.tolist(), agree, strict=True):
