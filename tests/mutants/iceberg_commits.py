@@ -203,6 +203,14 @@ MUTANTS = (
         _CHANGES,
     ),
     Mutant(
+        "one-for-all-carried-manifests",
+        "iceberg:_decoded",
+        "except CorruptMetadataError:",
+        "except ZeroDivisionError:",
+        "the error of a damaged manifest names the first one of those that are rewritten with it",
+        ("iceberg/commits/test_carried.py::test_a_damaged_manifest_among_others_is_named",),
+    ),
+    Mutant(
         "types-of-lists-are-names",
         "iceberg:SchemaChange._check_promotion",
         "isinstance(raw, str) and isinstance(wanted, str)",

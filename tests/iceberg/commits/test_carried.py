@@ -7,6 +7,7 @@ from typing import Any
 
 import fastavro
 import numpy as np
+import pytest
 from tableformats_iceberg.avro.container import read_header
 from tableformats_iceberg.manifests.manifest_list import DATA, DELETES, Manifest
 from tableformats_iceberg.write.encode.avro_files import Codec
@@ -15,7 +16,7 @@ from tableformats_iceberg.write.encode.entry_batches import manifest_files
 from tableformats_iceberg.write.encode.layouts import members_of_writer
 from tableformats_iceberg.write.encode.manifest_lists import encode_list, read_list
 
-from tableformats.errors import TableFormatsError
+from tableformats.errors import CorruptMetadataError, TableFormatsError
 from tableformats.limits import DEFAULT_LIMITS
 from tableformats.plugin import PartitionSpec
 from tests.support.conformance import ROOT, needs_tables
@@ -166,6 +167,19 @@ def test_what_is_inherited_is_written_out() -> None:
     assert heads == [(0, 42, 7, 7), (0, 42, 3, 4), (0, 42, 7, 7)]
     assert [r["data_file"]["first_row_id"] for r in found] == [1000, 700, 1010]
     assert [r["data_file"]["file_path"] for r in found] == ["a", "b", "d"]
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_a_damaged_manifest_among_others_is_named(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    sound = manifest_bytes([entry("a", status=1)])
+    damaged = manifest_bytes([entry("b", status=0, sequence_number=None)])
+    manifests = [row(DATA)._replace(path=f"m{number}") for number in range(count)]
+    source = Source(sound, spec_of(fastavro_records(sound)[0]))
+    last = manifests[-1].path
+    monkeypatch.setattr(source, "read_bytes", lambda one: (damaged if one.path == last else sound, one.path))
+    with pytest.raises(CorruptMetadataError, match="sequence number") as caught:
+        list(carried_entries(source, manifests, 2))  # type: ignore[arg-type]
+    assert caught.value.path == last
 
 
 def test_version_1_becomes_version_2() -> None:

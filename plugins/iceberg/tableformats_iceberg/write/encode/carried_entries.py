@@ -121,8 +121,12 @@ def _decoded(reads: list[_Read], source: ManifestSource, format_version: int) ->
         together = read_columns_of_files(
             pairs, wants, (), drop=DROP_DELETED, expected=expected, size=size, limits=source.limits
         )
-        if together is not None:
-            yield _carried(together[0], reads, together[1], spec, format_version)
+        try:
+            found = None if together is None else _carried(together[0], reads, together[1], spec, format_version)
+        except CorruptMetadataError:
+            found = None  # read alone, the damaged one is named
+        if found is not None:
+            yield found
             return
     for r in reads:
         raw = read_columns(r.data, wants, (), r.path, header=r.header, drop=DROP_DELETED, limits=source.limits)
@@ -152,7 +156,7 @@ def _wants(schema: bytes, spec: PartitionSpec) -> tuple[Want, ...]:
 def _carried(
     raw: AvroColumns, reads: list[_Read], ends: list[int], spec: PartitionSpec, format_version: int
 ) -> CarriedEntries:
-    path = reads[0].path if len(reads) == 1 else ""
+    path = reads[0].path
     manifests = [r.manifest for r in reads]
     for r, start, stop in zip(reads, [0, *ends], ends, strict=False):
         check_against_list(len(r.data), stop - start, r.path, r.manifest, None)
