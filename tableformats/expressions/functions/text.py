@@ -238,9 +238,9 @@ def _split_part(text: str, separator: str, position: int) -> str:
 
 
 def _substring_index(text: str, separator: str, count: int) -> str:
-    if not separator or not count:
+    if not separator:
         return ""
-    if count > 0:
+    if count >= 0:
         return separator.join(text.split(separator)[:count])
     return separator.join(text.rsplit(separator, -count)[count:])
 

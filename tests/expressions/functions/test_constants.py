@@ -92,3 +92,9 @@ def test_powers_that_are_left(call: str) -> None:
 )
 def test_the_escape_of_a_pattern(call: str, value: str) -> None:
     assert cases.outcome(call, True) == f"x = '{value}'"
+
+
+@pytest.mark.parametrize(("count", "value"), [(0, ""), (1, "a"), (2, "a.b"), (9, "a.b.c"), (-1, "c"), (-9, "a.b.c")])
+def test_as_many_parts_as_asked(count: int, value: str) -> None:
+    assert cases.outcome(f"substring_index('a.b.c', '.', {count})", True) == f"x = '{value}'"
+    assert cases.outcome(f"substring_index('a.b.c', '', {count})", True) == "x = ''"
