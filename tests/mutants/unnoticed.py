@@ -52,6 +52,8 @@ EQUIVALENT: dict[str, str] = {
         )
         for number in (2, 3, 4)
     },
+    "tableformats/pruning/manifest_filter.py:PredicateManifestFilter._range: "
+    "1 - is_null(upper) -> (1 + is_null(upper))": "only the last bit is looked at, which is the same",
     "tableformats/engines/arrow/dataset.py:_compares_otherwise: not values or not isinstance(column, Reference)"
     " -> ((not values) and (not isinstance(column, Reference)))": "filters of pyarrow compare columns alone",
     "tableformats/io/stores/renewing.py:RenewingStore._store: 0 -> 1": (
