@@ -40,6 +40,11 @@ def with_vector(path: str, vector: Any) -> FileKey:
     return f"{path}\0{name}" if offset is None else f"{path}\0{name}@{offset}"
 
 
+def has_vector(key: FileKey) -> bool:
+    """Whether it is the key of a path with a deletion vector."""
+    return "\0" in key
+
+
 def path_of(key: FileKey) -> str:
     """The decoded path."""
     return key.partition("\0")[0]

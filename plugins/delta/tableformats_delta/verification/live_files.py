@@ -9,7 +9,7 @@ from typing import Any
 
 from tableformats.plugin import cached_property
 
-from .commit_file import FileKey, path_of
+from .commit_file import FileKey, has_vector, path_of
 from .stored_actions import StoredActions
 
 __all__ = ["LiveFiles"]
@@ -33,12 +33,13 @@ class LiveFiles:
         return self._actions.keys()
 
     @cached_property
-    def _paths(self) -> Counter[str]:
-        return Counter(map(path_of, self._actions))
+    def _with_vector(self) -> Counter[str]:
+        """The paths that are live with a deletion vector; most keys are paths, and there are none of them here."""
+        return Counter(path_of(key) for key in self._actions if has_vector(key))
 
     def has_path(self, path: str) -> bool:
         """Whether a path is live, with whatever deletion vector."""
-        return self._paths[path] > 0
+        return path in self._actions or self._with_vector[path] > 0
 
     def begin(self, block: StoredActions) -> None:
         """Take the add actions of a checkpoint, before any other."""
@@ -48,14 +49,16 @@ class LiveFiles:
 
     def add(self, key: FileKey, action: Mapping[str, Any]) -> None:
         """Take an add action."""
-        self._paths[path_of(key)] += key not in self._actions
+        if has_vector(key):
+            self._with_vector[path_of(key)] += key not in self._actions
         self._actions[key] = action
 
     def remove(self, key: FileKey) -> bool:
         """Forget a file; False where it is not live."""
-        paths = self._paths
-        is_live = self._actions.pop(key, None) is not None
-        paths[path_of(key)] -= is_live
+        is_live = key in self._actions
+        if is_live and has_vector(key):
+            self._with_vector[path_of(key)] -= 1
+        self._actions.pop(key, None)
         return is_live
 
     def values_of(self, name: str) -> list[Any]:

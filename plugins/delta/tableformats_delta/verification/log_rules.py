@@ -57,27 +57,23 @@ def checkpoint_violations(
     for block in contents.columns:
         for row in np.flatnonzero(doubtful_fields(block)).tolist():
             yield from field_violations(block.kind, block.action(row), path, version)
-    keys = {kind: contents.keys(kind) for kind in FILE_ACTIONS}
-    for kind, found in keys.items():
-        for key, count in _repeated(found):
-            yield violation("duplicate-action", f"{count} actions {kind} of {path_of(key)!r}", path, version)
-    for name in sorted(map(path_of, set(keys["add"]) & set(keys["remove"]))):
+    keys: dict[str, set[FileKey]] = {}
+    for kind in FILE_ACTIONS:
+        every = contents.keys(kind)
+        keys[kind] = set(every)
+        for key, count in Counter(every).items() if len(keys[kind]) < len(every) else ():
+            if count > 1:
+                yield violation("duplicate-action", f"{count} actions {kind} of {path_of(key)!r}", path, version)
+    for name in sorted(map(path_of, keys["add"] & keys["remove"])):
         yield violation("add-and-remove", f"{name!r}", path, version)
     for file in contents.files[len(checkpoint.files) :]:
         size = storage.size_of(file.path)
         if size != file.size:
             yield violation("sidecar", f"{file.path!r} has {size} bytes, and not {file.size}", path, version)
-    if state is not None and (live := set(keys["add"])) != state.live.keys():
-        only = [len(live - state.live.keys()), len(state.live.keys() - live)]
+    if state is not None and keys["add"] != state.live.keys():
+        only = [len(keys["add"] - state.live.keys()), len(state.live.keys() - keys["add"])]
         what = f"{only[0]} files are live in it alone, and {only[1]} in the commits alone"
         yield violation("checkpoint-state", what, path, version)
-
-
-def _repeated(keys: list[FileKey]) -> list[tuple[FileKey, int]]:
-    """The keys that are there more than once, with their number."""
-    if len(set(keys)) == len(keys):
-        return []
-    return [(key, count) for key, count in Counter(keys).items() if count > 1]
 
 
 def checksum_violations(storage: Storage, file: LogFile, state: History) -> Iterator[Violation]:
