@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any, cast
 
@@ -119,10 +119,8 @@ def strings(texts: Sequence[str | None]) -> pa.StringArray:
     """string[n]; None is null."""
     present = [] if None in texts else cast("Sequence[str]", texts)
     if present and (joined := "".join(present)).isascii():  # so characters are bytes
-        offsets = np.zeros(len(present) + 1, np.int64)
-        np.cumsum(list(map(len, present)), out=offsets[1:])
-        narrow = pa.py_buffer(offsets.astype(np.int32))
-        return pa.Array.from_buffers(pa.string(), len(present), [None, narrow, pa.py_buffer(joined.encode())])
+        buffers = [None, _offsets(map(len, present)), pa.py_buffer(joined.encode())]
+        return pa.Array.from_buffers(pa.string(), len(present), buffers)
     return binaries([None if text is None else text.encode() for text in texts]).view(pa.string())
 
 
@@ -137,13 +135,15 @@ def text_maps(rows: Sequence[Sequence[tuple[str, str | None]] | None]) -> pa.Map
 
 def binaries(values: Sequence[bytes | None]) -> pa.BinaryArray:
     """binary[n]; None is null."""
-    offsets = np.zeros(len(values) + 1, np.int64)
-    np.cumsum([len(value or b"") for value in values], out=offsets[1:])
     data = pa.py_buffer(b"".join(value or b"" for value in values))
     missing = any(value is None for value in values)
     bitmap = _bits(np.array([value is not None for value in values], bool)) if missing else None
-    narrow = pa.py_buffer(offsets.astype(np.int32))
-    return pa.Array.from_buffers(pa.binary(), len(values), [bitmap, narrow, data])
+    return pa.Array.from_buffers(pa.binary(), len(values), [bitmap, _offsets(len(v or b"") for v in values), data])
+
+
+def _offsets(lengths: Iterable[int]) -> pa.Buffer:
+    """Where values of these lengths begin, and where the last one ends, as int32."""
+    return pa.py_buffer(np.cumsum([0, *lengths], dtype=np.int64).astype(np.int32))
 
 
 def text_buffers(values: pa.StringArray | pa.BinaryArray) -> tuple[np.ndarray, np.ndarray]:

@@ -161,7 +161,7 @@ def local_stats(paths: Iterable[str]) -> Iterator[os.stat_result | OSError | Val
     """
     directories: dict[str, FileNotFoundError | None] = {}
     for path in paths:
-        directory = path.rpartition("/")[0]
+        directory = path.rpartition("/")[0] or "/"
         found: os.stat_result | OSError | ValueError | None = directories.get(directory)
         if found is None:
             try:

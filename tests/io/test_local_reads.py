@@ -255,6 +255,7 @@ def test_what_the_system_says_of_paths(tmp_path: Path) -> None:
     (tmp_path / "f").write_bytes(b"abc")
     names = ["none/a", "f", "none/b", "a", "f", "f/below", "\0", "none/deeper/c", "b"]
     found = list(local_stats(f"{tmp_path}/{name}" for name in names))
+    assert isinstance([*local_stats(["/no such file", "/etc"])][1], os.stat_result)
     assert [one.st_size if isinstance(one, os.stat_result) else type(one) for one in found] == [
         *(FileNotFoundError, 3, FileNotFoundError, FileNotFoundError, 3),
         *(NotADirectoryError, ValueError, FileNotFoundError, FileNotFoundError),

@@ -109,9 +109,9 @@ def check_files(
     if rows:
         work = partial(_checked, plan, columns, expected(), deep)
         checks = in_order(work, tasks_of(plan if len(rows) == len(plan) else plan.take(np.array(rows))), threads)
-    is_absent = (_unreadable(missing_data_file("")),)
+    absent = (_unreadable(missing_data_file("")),)
     for row in wanted:
-        yield FileCheck(paths[row], UNREADABLE, (), is_absent) if row in missing else next(checks)
+        yield FileCheck(paths[row], UNREADABLE, (), absent) if row in missing else next(checks)
 
 
 def _unreadable(error: TableFormatsError) -> Difference:
