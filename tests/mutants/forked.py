@@ -129,6 +129,8 @@ def in_a_fork(items: Sequence[pytest.Item], mutant: dict[str, Any]) -> tuple[boo
                 os.dup2(silent, descriptor)
             os.write(sending, outcome_of(items, mutant, sending).encode())
             status = 0
+        except Exception as error:
+            os.write(sending, repr(error).replace("\n", " ").encode())
         finally:
             os._exit(status)
     os.close(sending)
@@ -152,7 +154,7 @@ def in_a_fork(items: Sequence[pytest.Item], mutant: dict[str, Any]) -> tuple[boo
     status = os.waitstatus_to_exitcode(done[1])
     if status == 0:
         return answer == FAILS, begun[-1] if answer == FAILS else answer
-    return (False, f"exit {status}") if status == FAULT or not begun else (True, begun[-1])
+    return (False, f"exit {status}: {answer}") if status == FAULT or not begun else (True, begun[-1])
 
 
 def outcome_of(items: Sequence[pytest.Item], mutant: dict[str, Any], begun: int) -> str:
@@ -181,7 +183,8 @@ def changed(mutant: dict[str, Any]) -> bool:
     found = False
     gc.unfreeze()  # what is frozen is not listed
     for one in gc.get_objects():
-        if isinstance(one, FunctionType) and one.__code__.co_filename == str(path):
+        # A dead weak proxy raises when it is asked for its class, as isinstance does.
+        if type(one) is FunctionType and one.__code__.co_filename == str(path):
             after = new.get(key(one.__code__))
             if after is not None and len(after.co_freevars) == len(one.__code__.co_freevars):
                 one.__code__ = after
