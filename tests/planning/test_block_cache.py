@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from threading import Barrier, Thread
 from types import SimpleNamespace
 from typing import Any
@@ -57,6 +58,15 @@ class File:
     def rows(self) -> int:
         return 1 + self.lower % 3
 
+    @property
+    def upper(self) -> int:
+        return self.lower + self.width
+
+    @property
+    def nulls(self) -> int:
+        """How many rows have no ``id``."""
+        return int(self.rows == 3)
+
 
 class FileStatistics(Statistics):
     def __init__(self, files: Sequence[File]) -> None:
@@ -68,8 +78,9 @@ class FileStatistics(Statistics):
         found = Bounds(record_count=pa.array([f.rows for f in chosen], pa.int64()))
         for column in columns:
             if column.id == 1:
+                found.null_count[1] = pa.array([f.nulls for f in chosen], pa.int64())
                 found.lower[1] = pa.array([f.lower for f in chosen], pa.int64())
-                found.upper[1] = pa.array([f.lower + f.width for f in chosen], pa.int64())
+                found.upper[1] = pa.array([f.upper for f in chosen], pa.int64())
             elif column.id == 3:
                 found.upper[3] = pa.array([f.width for f in chosen], pa.int64())
         return found
@@ -95,6 +106,8 @@ class Log:
     checkpoint: int = 0
     runs: int = 1
     between: int | None = None
+    counted: bool = False
+    """Whether batches have counts of rows."""
 
     def __post_init__(self) -> None:
         self.reads: list[Any] = []
@@ -153,18 +166,15 @@ class LogSnapshot(FormatSnapshot):
     def _batch(self, files: Sequence[File], inserts: bool, with_keys: bool) -> FileBatch:
         paths = pa.array([f.key for f in files], pa.string())
         day = pa.array([f.day for f in files], pa.int32())
-        batch = FileBatch(
-            pa.record_batch(
-                {
-                    "path": paths,
-                    "size_bytes": pa.array([10 * f.lower for f in files], pa.int64()),
-                    "partition": pa.StructArray.from_arrays([day], names=["1000"]),
-                    "lower": pa.array([f.lower for f in files], pa.int64()),
-                }
-            ),
-            statistics=FileStatistics(files),
-            insert_keys=inserts,
-        )
+        columns = {
+            "path": paths,
+            "size_bytes": pa.array([10 * f.lower for f in files], pa.int64()),
+            "partition": pa.StructArray.from_arrays([day], names=["1000"]),
+            "lower": pa.array([f.lower for f in files], pa.int64()),
+        }
+        if self.log.counted:
+            columns["record_count"] = pa.array([f.rows for f in files], pa.int64())
+        batch = FileBatch(pa.record_batch(columns), statistics=FileStatistics(files), insert_keys=inserts)
         if with_keys:
             batch.keys = paths.cast(pa.binary())
         if inserts:
@@ -181,9 +191,9 @@ class LogSnapshot(FormatSnapshot):
         raise NotImplementedError
 
 
-def planned(log: Log, version: int, filter: str | None, cache: MetadataCache) -> ScanPlan:
+def planned(log: Log, version: int, filter: str | None, cache: MetadataCache, limit: int | None = None) -> ScanPlan:
     table: Any = SimpleNamespace(storage=Storage("/t"), format="fake", location="/t", cache=cache)
-    return Snapshot(table, LogSnapshot(log, version)).scan(filter).plan()
+    return Snapshot(table, LogSnapshot(log, version)).scan(filter, limit=limit).plan()
 
 
 def answers(plan: ScanPlan) -> Any:
@@ -196,19 +206,28 @@ def answers(plan: ScanPlan) -> Any:
 SMALL = st.integers(0, 6)
 FILES = st.builds(File, st.sampled_from("abcdefgh"), st.booleans(), st.integers(1, 2), SMALL, st.integers(0, 2))
 COMMITS = st.lists(st.lists(FILES, max_size=4, unique_by=lambda f: f.key), min_size=1, max_size=6)
-FILTERS = st.sampled_from(
-    [
-        None,
-        "day = 1",
-        "id >= 3",
-        "id = 2 AND day = 2",
-        "day = 1 OR id < 2",
-        "x > 0",
-        "x = 1 AND id > 1",
-        "id IS NULL",
-        "x IS NULL OR id > 3",
-    ]
-)
+PARTITION, BOUNDS, SOME, ALL = "dropped by partition", "dropped by bounds", "kept", "fully matched"
+
+
+def by_bounds(may_match: bool, all_match: bool) -> str:
+    return ALL if all_match else SOME if may_match else BOUNDS
+
+
+VERDICTS: dict[str | None, Callable[[File], str]] = {
+    None: lambda f: ALL,
+    "day = 1": lambda f: ALL if f.day == 1 else PARTITION,
+    "id >= 3": lambda f: by_bounds(f.upper >= 3, f.lower >= 3 and not f.nulls),
+    "id = 2 AND day = 2": lambda f: (
+        PARTITION if f.day != 2 else by_bounds(f.lower <= 2 <= f.upper, f.lower == 2 == f.upper and not f.nulls)
+    ),
+    "day = 1 OR id < 2": lambda f: ALL if f.day == 1 else by_bounds(f.lower < 2, f.upper < 2 and not f.nulls),
+    "x > 0": lambda f: by_bounds(f.width > 0, False),
+    "x = 1 AND id > 1": lambda f: by_bounds(f.width >= 1 and f.upper > 1, False),
+    "id IS NULL": lambda f: by_bounds(f.nulls > 0, False),
+    "x IS NULL OR id > 3": lambda f: by_bounds(True, f.lower > 3 and not f.nulls),
+}
+"""{filter: what becomes of a file}"""
+FILTERS = st.sampled_from([*VERDICTS])
 
 
 @settings(max_examples=60, deadline=None)
@@ -257,6 +276,57 @@ def test_plans_after_plans(
             if filter is None:
                 assert set(plan.file_uris()) == live
             assert cache.used_bytes <= budget
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    commits=COMMITS,
+    checkpoint=st.integers(0, 3),
+    asked=st.lists(st.tuples(SMALL, FILTERS, st.none() | st.integers(0, 9)), min_size=1, max_size=5),
+    few=st.booleans(),
+    counted=st.booleans(),
+)
+def test_plans_are_what_is_known_of_each_file(
+    commits: list[list[File]],
+    checkpoint: int,
+    asked: list[tuple[int, str | None, int | None]],
+    few: bool,
+    counted: bool,
+) -> None:
+    """Which files, what is said of them, and what is counted."""
+    log, cache = Log(commits, min(checkpoint, len(commits)), counted=counted), MetadataCache()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(blocks, "TARGET_FILES", 3 if few else 1000)
+        for version, filter, limit in asked:
+            version = min(version, len(commits))
+            plan = planned(log, version, filter, cache, limit)
+            live = {f.key: f for f in log.live(commits[:version])}
+            verdicts = {key: VERDICTS[filter](file) for key, file in live.items()}
+            kept = {key: verdict == ALL for key, verdict in verdicts.items() if verdict in (SOME, ALL)}
+            paths = planned(log, version, filter, cache).files["path"].to_pylist()
+            assert sorted(paths) == sorted(kept)
+            filled = list(accumulate(live[path].rows * kept[path] for path in paths))
+            enough = [n for n, rows in enumerate(filled, 1) if rows >= limit] if limit is not None else []
+            paths = paths[: 0 if limit == 0 else enough[0] if enough else len(paths)]
+            assert plan.files.select(["path", "size_bytes", "record_count", "fully_matched"]).to_pylist() == [
+                {
+                    "path": path,
+                    "size_bytes": 10 * live[path].lower,
+                    "record_count": live[path].rows,
+                    "fully_matched": kept[path],
+                }
+                for path in paths
+            ]
+            report, found = plan.report, list(verdicts.values())
+            assert (report.files_total, report.bytes_total) == (len(live), sum(10 * f.lower for f in live.values()))
+            assert (report.files_dropped_by_partition, report.files_dropped_by_bounds) == (
+                found.count(PARTITION),
+                found.count(BOUNDS),
+            )
+            assert report.rows_planned == sum(live[path].rows for path in paths)
+            assert report.rows_total == sum(f.rows for f in live.values())
+            assert report.files_planned == len(paths)
+            assert report.files_fully_matched == sum(kept[path] for path in paths)
 
 
 def some_log() -> Log:
