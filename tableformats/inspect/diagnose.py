@@ -149,7 +149,7 @@ def _overlaps(
         one = clusterings[name]
         n = len(one.depths)
         is_gain = kept[name] >= _SHARE * attribution.files
-        if n < 2 or one.average_depth <= max(2.0, _SHARE * n) or name in partitioned or not is_gain:
+        if one.average_depth <= max(2.0, _SHARE * n) or name in partitioned or not is_gain:
             continue
         evidence = (
             f"a value of {name} may be in up to {_of_files(one.max_depth, n)}, {one.average_depth:,.1f} on average, "

@@ -61,6 +61,16 @@ def test_partitions_by_bytes(table: tf.Table) -> None:
     assert partition_sizes(table.plan("p = 'none'")) == ([], 0)
 
 
+def test_partitions_of_equal_size_are_in_the_order_of_the_files(tmp_path: Path) -> None:
+    log = DeltaLog(tmp_path / "t").start(field("p", "string"), field("x", "integer"), partition=("p",))
+    files = [add(f"{number}", size=9, partitionValues={"p": value}) for number, value in enumerate("bacadab")]
+    plan = tf.open_table(log.commit(1, *files).root).plan()
+    values = [partition["p"] for partition in plan.files["partition"].to_pylist()]
+    twice = [value for value in dict.fromkeys(values) if values.count(value) == 2]
+    once = [value for value in values if values.count(value) == 1]
+    assert [one.label for one in partition_sizes(plan)[0]] == [f"p={value}" for value in ["a", *twice, *once]]
+
+
 def test_shares_of_deleted_rows(tmp_path: Path) -> None:
     log = DeltaLog(tmp_path / "t").start(field("id", "long"), protocol=WITH_VECTORS)
     log.commit(1, add("whole", stats=stats(100)), add("uncounted"))

@@ -79,6 +79,23 @@ def test_values_are_those_of_spark(text: str, mode: str) -> None:
     assert kind == ANSWERS[text][f"{mode}_type"]
 
 
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("round(m, -3)", "decimal(9,0)"),
+        ("round(m, -9)", "decimal(10,0)"),
+        ("bround(m, -20)", "decimal(21,0)"),
+        ("round(m, -40)", "decimal(38,0)"),
+        ("floor(m, 1)", "decimal(10,1)"),
+        ("ceil(m, 5)", "decimal(11,2)"),
+        ("round(w, 18)", "decimal(38,18)"),
+    ],
+)
+def test_types_of_rounded_decimals(text: str, kind: str) -> None:
+    """By the rule of Spark's RoundBase, for more numbers of digits than answers are stored for."""
+    assert str(type_of(value_of(text, True))) == kind
+
+
 def test_stored_answers_are_those_of_these_expressions() -> None:
     assert list(ANSWERS) == function_cases.EXPRESSIONS
     assert isinstance(value_of("i + 1", True), Function)
