@@ -2,7 +2,7 @@
 
 A mutant changes one place of a Python function of the product: a comparison, a condition, an operator, a number, a
 constant. The sample is drawn with ``--seed`` (the date by default), from functions that one of ``--tests`` calls at
-least. Each mutant meets the tests that call its function, of each file the quickest first: in forks of one process
+least. Each mutant meets the tests that call its function, those about it first: in forks of one process
 (:mod:`tests.mutants.forked`), where most are refused within a second. Then come tests that call other functions of the
 file, because not every call is seen: what an import, a thread or another process calls, or a cached answer. Those that
 are still not refused meet the tests of their area that are not in the record of calls (not with ``--quick``). The score
@@ -188,14 +188,18 @@ def callers_of(calls: Calls) -> Callers:
 def tests_of(change: Change, calls: Calls, callers: Callers) -> list[str]:
     """The tests that call the function, and then others that call its file.
 
-    Of each kind the quickest of each file, then the second ones, and so on.
+    Of each kind those that call the fewest functions, which are about this one, in turn with the quickest of each file,
+    then the second ones, and so on.
     """
     found: dict[tuple[bool, str], list[tuple[float, str]]] = defaultdict(list)
     for test, functions in callers[change.file].items():
         if (seconds := calls[test][0]) <= SECONDS:
             found[change.function not in functions, test.partition("::")[0]].append((seconds, test))
     ranks = [(other, rank, *one) for (other, _), tests in found.items() for rank, one in enumerate(sorted(tests))]
-    return [test for *_, test in sorted(ranks)]
+    quickest = [(other, test) for other, *_, test in sorted(ranks)]
+    narrowest = sorted(quickest, key=lambda one: (one[0], len(calls[one[1]][1]), calls[one[1]][0]))
+    ordered = dict.fromkeys(one for both in zip(narrowest, quickest, strict=True) for one in both)
+    return [test for _, test in sorted(ordered, key=lambda one: one[0])]
 
 
 def area_of(file: str, unknown: Sequence[str] = (), root: Path = ROOT) -> list[str]:

@@ -56,6 +56,7 @@ def test_operands_stay_together(source: str, mutant: str) -> None:
 
 
 def test_tests_that_call_the_function_come_before_others_of_its_file() -> None:
+    """Those that call little else first, in turn with the quickest of each file."""
     calls = {
         "tests/a.py::slow": (2.0, [("m.py", "f")]),
         "tests/a.py::quick": (1.0, [("m.py", "f"), ("m.py", "g")]),
@@ -66,7 +67,7 @@ def test_tests_that_call_the_function_come_before_others_of_its_file() -> None:
     }
     change = Change("m.py", "f", 0, 1, "1", "2", 1)
     found = sample.tests_of(change, calls, sample.callers_of(calls))
-    assert found == ["tests/a.py::quick", "tests/b.py::own", "tests/a.py::slow", "tests/b.py::other"]
+    assert found == ["tests/a.py::slow", "tests/a.py::quick", "tests/b.py::own", "tests/b.py::other"]
 
 
 def item_of(name: str, passes: Callable[[], object]) -> Any:
