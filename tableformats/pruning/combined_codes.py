@@ -86,9 +86,9 @@ def _reduced(domain: str, literals: Sequence[Any], accepted: np.ndarray) -> Matc
     kept = tuple(literals[i] for i in needed)
     (found,) = np.nonzero(codes)
     if not len(found):
-        return MatchingCodes(domain, kept, 1, 0)
+        return MatchingCodes(domain, kept)
     if (found % 2 == 1).all():
-        return MatchingCodes(domain, kept, 1, 0, odd_only=True)
+        return MatchingCodes(domain, kept, odd_only=True)
     if found[-1] - found[0] == len(found) - 1:
         return MatchingCodes(domain, kept, int(found[0]), int(found[-1]))
-    return MatchingCodes(domain, kept, 1, 0, accepted=tuple(codes.tolist()))
+    return MatchingCodes(domain, kept, accepted=tuple(codes.tolist()))

@@ -129,7 +129,7 @@ class Leaf:
         buckets = self._buckets_of(field)
         if buckets is None:
             return np.full(len(least), MAY_ANY, np.uint8)
-        matching = MatchingCodes("int64", tuple(distinct(buckets)), 1, 0, odd_only=True)
+        matching = MatchingCodes("int64", tuple(distinct(buckets)), odd_only=True)
         ones = np.ones(len(least), np.uint8)
         of_files = Range(least, greatest, ones, ones, ones)
         codes = of_files.codes(matching)
@@ -245,7 +245,7 @@ def combine_leaves(members: Sequence[Member], of_all: bool) -> tuple[list[list[i
 
 def _combined(members: Sequence[Member], of_all: bool, domain: str) -> Leaf:
     column = members[0][0].column
-    nothing = MatchingCodes(domain, (), 1, 0)
+    nothing = MatchingCodes(domain, ())
     matching = combined_codes([(leaf.matching or nothing, negated) for leaf, negated in members], of_all)
     on_nulls = [None if leaf.on_null is None else leaf.on_null != negated for leaf, negated in members]
     absorbing = not of_all

@@ -60,7 +60,7 @@ class MatchingCodes:
     literals : tuple
         Ascending and distinct.
     first, last : int
-        The matching codes; none where ``first > last``. Ignored with ``odd_only`` and ``accepted``.
+        The matching codes; none where ``first > last``, as by default. Ignored with ``odd_only`` and ``accepted``.
     odd_only : bool
         Every odd code matches: every value that equals a literal.
     accepted : tuple of bool, optional
@@ -69,8 +69,8 @@ class MatchingCodes:
 
     domain: str
     literals: tuple[Any, ...]
-    first: int
-    last: int
+    first: int = 1
+    last: int = 0
     odd_only: bool = False
     accepted: tuple[bool, ...] | None = None
 
@@ -142,7 +142,7 @@ def codes_matching_in(literals: Iterable[Literal], kind: Type) -> MatchingCodes 
     if domain is None:
         return None
     distinct = {to_domain(literal.value, kind, domain) for literal in literals}
-    return MatchingCodes(domain, ascending(distinct), 1, 0, odd_only=True)
+    return MatchingCodes(domain, ascending(distinct), odd_only=True)
 
 
 def codes_matching_nan() -> MatchingCodes:
