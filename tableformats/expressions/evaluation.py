@@ -184,7 +184,7 @@ class _Evaluator:
         for child in children:
             failures += child.guarded(asked).failures
             asked &= flags(child.values, True) if isinstance(node, And) else ~flags(child.values)
-        return Vector(_BOOLEAN, values, False, tuple(failures))
+        return Vector(_BOOLEAN, values, failures=tuple(failures))
 
     def _leaf(self, node: Expression) -> pa.BooleanArray:
         if isinstance(node, Comparison):

@@ -56,6 +56,6 @@ def partitions_of(files: pa.Table) -> tuple[np.ndarray, np.ndarray]:
     codes, first = np.zeros(files.num_rows, np.int64), np.arange(min(files.num_rows, 1))
     for values in (flat(files["spec_id"]), *flat(files["partition"]).flatten()):
         encoded = pc.dictionary_encode(values, null_encoding="encode")
-        both = codes * max(len(encoded.dictionary), 1) + to_numpy(encoded.indices)
+        both = codes * len(encoded.dictionary) + to_numpy(encoded.indices)
         _, first, codes = np.unique(both, return_index=True, return_inverse=True)
     return codes, first

@@ -48,7 +48,7 @@ def test_every_commit_of_known_time_is_in_one_step(commits: list[tuple[int | Non
     )
     found = timeline(history, 10)
     known = [moment for moment in moments if moment is not None]
-    assert found.commits == len(known) and len(found.operations) <= 5
+    assert found.commits == len(known) and len(found.operations) <= 5 and len(found.edges) <= 10 + 1
     assert found.counts.shape == (len(found.operations), max(len(found.edges) - 1, 0))
     for begin, end, counts in zip(found.edges[:-1], found.edges[1:], found.counts.T, strict=True):
         assert counts.sum() == sum(begin <= moment < end for moment in known)

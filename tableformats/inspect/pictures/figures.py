@@ -136,9 +136,10 @@ def timeline(history: pa.Table, steps: int = 48) -> Timeline:
     moments = to_numpy(pc.cast(known["timestamp"], pa.timestamp("ms", "UTC")))
     if not len(moments):
         return Timeline(np.zeros(1, np.int64), [], np.zeros((0, 0), np.int64))
-    first, last = int(moments.min()), int(moments.max())
-    step = max(1, -(-(last + 1 - first) // steps))
-    n = -(-(last + 1 - first) // step)
+    first = int(moments.min())
+    span = int(moments.max()) + 1 - first
+    step = -(-span // steps)
+    n = -(-span // step)
     edges = first + step * np.arange(n + 1, dtype=np.int64)
     names, which = _operations(known["operation"])
     counts = np.zeros((len(names), n), np.int64)
