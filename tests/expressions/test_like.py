@@ -8,9 +8,13 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from tableformats.errors import UnsupportedFeatureError
+from tableformats.engines.arrow.filters import evaluate
+from tableformats.errors import InvalidPredicateError, UnsupportedFeatureError
+from tableformats.expressions.binding import bind
 from tableformats.expressions.functions.comparing import like
 from tableformats.expressions.functions.text import _known
+from tableformats.expressions.parse import parse_filter
+from tableformats.schema import Field, Schema, primitive
 
 CHARACTERS = {  # bytes, and how many U+FFFD Java makes of them
     b"\xff": 1,
@@ -42,6 +46,36 @@ def test_percent_matches_bytes_that_are_not_utf8() -> None:
     assert like(values, "a%b").to_pylist() == [True, True, False, None]
     assert like(values, "%b").to_pylist() == [True, True, False, None]
     assert like(values.cast(pa.large_binary()).view(pa.large_string()), "_%_").to_pylist() == [True, True, True, None]
+
+
+@pytest.mark.parametrize(
+    ("text", "pattern", "matches"),
+    [
+        ("a%b", "a!%b", True),
+        ("axb", "a!%b", False),
+        ("a_!", "a!_!!", True),
+        ("ab", "a%", True),
+        (r"a\b", r"_\b", True),
+        (r"a\b", r"a!\b", None),
+        (r"a%b", r"a\%b", False),
+        (r"a\xb", r"a\%b", True),
+        ("a!", "a!", None),
+    ],
+)
+@pytest.mark.parametrize("name", ["like", "ilike"])
+def test_another_escape_character(text: str, pattern: str, matches: bool | None, name: str) -> None:
+    """Of values that are computed; None: the pattern is refused. A backslash stands for itself."""
+    sql = [one.replace("\\", "\\\\") for one in (text, pattern)]
+    of_constants = f"'{sql[0]}' {name} '{sql[1]}' ESCAPE '!'"
+    of_rows = f"concat(s, '') {name} '{sql[1]}' ESCAPE '!'"
+    schema = Schema((Field(1, "s", primitive("string")),))
+    for found in (of_constants, of_rows):
+        if matches is None:
+            with pytest.raises(InvalidPredicateError, match="the escape .*precedes"):
+                bind(parse_filter(found), schema)
+            continue
+        bound = bind(parse_filter(found), schema)
+        assert evaluate(bound, pa.record_batch({"s": [text]})).to_pylist() == [matches], found
 
 
 def test_code_points_that_are_no_characters_have_no_case():

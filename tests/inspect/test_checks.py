@@ -125,6 +125,23 @@ def test_each_kind_of_advice_has_its_evidence(tmp_path: Path) -> None:
     assert evidence["partitioning"] == "10 planned files are in 2 partitions of p"
 
 
+@pytest.mark.parametrize(
+    ("ranges", "advised"),
+    [
+        ([(1, 9)] * 2, {}),
+        ([(1, 9)] * 3, {"overlap": 3}),
+        ([(1, 9)] * 2 + [(9, 12), (9, 20)], {"overlap": 4}),
+        ([(1, 9)] * 3 + [(10 * n, 10 * n + 5) for n in range(1, 12)], {}),
+    ],
+)
+def test_overlaps_are_advice_where_a_value_is_in_many_files(
+    ranges: list[tuple[int, int]], advised: dict[str, int], tmp_path: Path
+) -> None:
+    """In more than two files, and in a tenth of them."""
+    value = ranges[0][1]
+    assert kinds(table_of(tmp_path, *({"i": pair} for pair in ranges)).scan(f"i = {value}")) == advised
+
+
 def test_partitioning_that_the_filter_almost_uses(tmp_path: Path) -> None:
     table = table_of(tmp_path, {"p": 1, "i": (1, 2)}, {"p": 2, "i": (1, 2)})
     (advice,) = table.scan("p = 1 OR regexp_replace(CAST(x AS STRING), 'a', 'b') = 'c'").diagnose()

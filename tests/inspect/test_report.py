@@ -165,6 +165,18 @@ def test_commits_of_times_that_python_lacks(tmp_path: Path) -> None:
     assert " 2 unknown WRITE" in re.sub(r"\s+", " ", text)
 
 
+def test_steps_of_time_reach_from_the_first_commit_to_the_last(tmp_path: Path) -> None:
+    table = tf.open_table(DeltaLog(tmp_path / "t").start(field("id", "long")).root)
+    times = pa.array([2 * 86_400_000 - 1, 86_400_000, 0], pa.timestamp("ms", "UTC"))
+    history = pa.table({"version": [2, 1, 0], "timestamp": times, "operation": ["WRITE"] * 3})
+    words = Page(report_page(table.scan(), history)).words
+    assert "3 commits over time, at most 1 in one step of 60 minutes." in words
+    assert [word for word in words if word.endswith(" 00:00:00 UTC")][:2] == [
+        "1970-01-01 00:00:00 UTC",
+        "1970-01-03 00:00:00 UTC",
+    ]
+
+
 def test_times_and_names_are_those_of_the_call(tmp_path: Path) -> None:
     table = tf.open_table(DeltaLog(tmp_path / "orders").start(field("id", "long")).root)
     now = dt.datetime(2024, 5, 6, 7, 8, 9, tzinfo=dt.timezone.utc)

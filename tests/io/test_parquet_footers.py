@@ -383,6 +383,16 @@ def test_long_names_of_groups_are_counted_for_each_column() -> None:
     check_footer(Source(large), "f", Limits(expansion=2))
 
 
+def test_what_takes_just_the_budget_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    stored = stored_names(40)
+    cost = path_cost(footer_of(stored))
+    monkeypatch.setattr(Limits, "budget", lambda self, size: cost - 1 + self.expansion)
+    check_footer(Source(stored), "f", Limits(expansion=1))
+    monkeypatch.setattr(Limits, "budget", lambda self, size: cost - self.expansion)
+    with pytest.raises(LimitExceededError, match=f"{cost} bytes of names"):
+        check_footer(Source(stored), "f", Limits(expansion=1))
+
+
 def test_only_footers_of_parquet_are_looked_at() -> None:
     for stored in (b"", b"PAR1", b"\0" * 20, b"PAR1\xff\xff\xff\x7fPAR1", b"PARE\0\0\0\0PARE"):
         check_footer(Source(stored), "f", Limits())

@@ -26,6 +26,14 @@ MUTANTS = (
         "rows of a file are read by the footer of the one that was there before",
         ("test_footer_cache.py",),
     ),
+    Mutant(
+        "months-beyond-the-last-timestamp",
+        "core:add_calendar_months",
+        "(np.abs(days) > _MOST_DAYS) | ((days < 0) != (found < 0))",
+        "np.zeros(len(found), bool)",
+        "a timestamp that is too late becomes one that is very early, and files with matching rows are dropped",
+        ("test_edges_of_clocks.py",),
+    ),
     # ---- counting, limits, what is kept -----------------------------------------------------------------------------
     Mutant(
         "count-without-matching",

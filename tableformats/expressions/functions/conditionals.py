@@ -50,7 +50,7 @@ def _coalesce(arguments: Sequence[Vector], n: int) -> Vector:
         asked = asked & flags(pc.is_null(argument.values))
         for failure in argument.failures:
             asked &= ~failure.rows
-    return Vector(arguments[-1].kind, values, False, tuple(failures))
+    return Vector(arguments[-1].kind, values, failures=tuple(failures))
 
 
 def _case(arguments: Sequence[Vector], n: int) -> Vector:
@@ -69,4 +69,4 @@ def _case(arguments: Sequence[Vector], n: int) -> Vector:
     values = last.values
     for taken, value in chosen:
         values = pc.if_else(to_arrow(taken), value.values, values)
-    return Vector(last.kind, values, False, tuple(failures))
+    return Vector(last.kind, values, failures=tuple(failures))

@@ -86,7 +86,7 @@ class Vector:
         if not self.is_constant:
             return self
         failures = tuple(replace(f, rows=np.repeat(f.rows, n)) for f in self.failures)
-        return Vector(self.kind, repeated(self.values[0], n), False, failures)
+        return Vector(self.kind, repeated(self.values[0], n), failures=failures)
 
     def guarded(self, asked: np.ndarray) -> Vector:
         """The same without the failures of the rows that are not ``asked`` (bool[n]) for."""

@@ -65,6 +65,29 @@ def test_names_of_utc() -> None:
     assert not is_zone("Nowhere/At_All")
 
 
+@pytest.mark.parametrize(
+    ("call", "last", "beyond"),
+    [
+        ("timestampadd(YEAR, 292277, TIMESTAMP'{}Z')", "1970-01-10 04:00:54.775807", "1970-01-10 04:00:54.775808"),
+        ("timestampadd(YEAR, -292278, TIMESTAMP'{}Z')", "1970-12-21 19:59:05.224192", "1970-12-21 19:59:05.224191"),
+        ("TIMESTAMP'{}Z' + INTERVAL '292277' YEAR", "1970-01-10 04:00:54.775807", "1970-01-10 04:00:54.775808"),
+        ("TIMESTAMP'{}Z' - INTERVAL '292278' YEAR", "1970-12-21 19:59:05.224192", "1970-12-21 19:59:05.224191"),
+        ("TIMESTAMP'{}Z' + INTERVAL '292278' YEAR", "1969-01-10 04:00:54.775807", "1970-01-01 00:00:00"),
+        ("timestampadd(MONTH, 9223372036854775807L, TIMESTAMP'{}Z')", None, "1970-01-01 00:00:00"),
+        ("timestampadd(YEAR, -9223372036854775807L, TIMESTAMP'{}Z')", None, "1970-01-01 00:00:00"),
+        ("timestampadd(QUARTER, 178956970, TIMESTAMP'{}Z')", None, "1970-01-01 00:00:00"),
+        ("add_months(DATE'{}', 12 * 5879610)", "1970-07-11", "1970-07-12"),
+        ("add_months(DATE'{}', 12 * -5879611)", "1970-06-23", "1970-06-22"),
+        ("DATE'{}' + INTERVAL '5879610' YEAR", "1970-07-11", "1970-07-12"),
+        ("DATE'{}' - INTERVAL '5879611' YEAR", "1970-06-23", "1970-06-22"),
+    ],
+)
+@pytest.mark.parametrize("ansi", [True, False])
+def test_months_that_are_added_end_where_the_type_does(call: str, last: str | None, beyond: str, ansi: bool) -> None:
+    assert "out of range" in outcome(call.format(beyond), ansi)
+    assert last is None or "InvalidPredicateError" not in outcome(call.format(last), ansi)
+
+
 @pytest.mark.parametrize("unit", ["MICROSECOND", "MILLISECOND", "HOUR", "WEEK"])
 def test_what_is_added_ends_at_64_bits(unit: str) -> None:
     size = {"MICROSECOND": 1, "MILLISECOND": 1000, "HOUR": 3_600_000_000, "WEEK": 604_800_000_000}[unit]

@@ -15,6 +15,7 @@ import numpy as np
 from ....schema import DecimalType, Type, is_floating, is_integer, is_numeric
 from ....schema.datetimes import DAY_US, days_from_civil
 from ...tree import Function, Literal
+from ..arithmetic import OVERFLOW
 from ..coercion import (
     DATE,
     DOUBLE,
@@ -34,7 +35,7 @@ from ..vectors import RowError, Vector, each, numbers, with_nulls
 from . import calendars
 from .patterns import format_instant, parse_instant
 
-__all__ = ["FUNCTIONS", "add_calendar_months"]
+__all__ = ["FUNCTIONS", "add_calendar_months", "add_date_months"]
 
 _SECOND = 1_000_000
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
@@ -70,6 +71,8 @@ _MICROS = {
     "MICROSECOND": 1,
 }
 _UNIT_MONTHS = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}
+_MOST_DAYS = -(-(1 << 63) // DAY_US)
+"""A timestamp is not so many days away from 1970."""
 _UNIT_MICROS = {**_MICROS, "WEEK": 7 * DAY_US}
 _LONG_DAYS = ("MONDAY", "TUESDAY", "WEDNESDAY", "THURSDAY", "FRIDAY", "SATURDAY", "SUNDAY")
 _WEEKDAYS = {name[:length]: i for i, name in enumerate(_LONG_DAYS) for length in (2, 3, len(name))}
@@ -147,14 +150,24 @@ def _bind_add_days(node: Function) -> Function:
 
 def _add_months(node: Function, arguments: Sequence[Vector], n: int) -> Computed:
     (days, valid), (months, also) = (numbers(v.values) for v in arguments)
-    found = calendars.add_months(*np.broadcast_arrays(days.astype(np.int64), months.astype(np.int64)))
-    return with_nulls(np.broadcast_to(found, n), np.broadcast_to(valid & also, n), DATE), {}
+    found, over = add_date_months(*np.broadcast_arrays(days.astype(np.int64), months.astype(np.int64)))
+    over = np.broadcast_to(over & valid & also, n)
+    values = with_nulls(np.broadcast_to(found, n), np.broadcast_to(valid & also, n) & ~over, DATE)
+    return values, {OVERFLOW: over} if over.any() else {}
 
 
-def add_calendar_months(micros: np.ndarray, months: np.ndarray) -> np.ndarray:
-    """Timestamps so many months later, at the same time of the day."""
+def add_date_months(days: np.ndarray, months: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Dates so many months later, and which of them are no dates (bool[n])."""
+    found = calendars.add_months(days, months)
+    return found, found != found.astype(np.int32)
+
+
+def add_calendar_months(micros: np.ndarray, months: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Timestamps so many months (of 32 bits) later, at the same time of the day, and which are none (bool[n])."""
     days, rest = calendars.split_micros(micros)
-    return calendars.add_months(days, months) * DAY_US + rest
+    days = calendars.add_months(days, months)
+    found = days * DAY_US + rest
+    return found, (np.abs(days) > _MOST_DAYS) | ((days < 0) != (found < 0))
 
 
 def _last_day(node: Function, arguments: Sequence[Vector], n: int) -> Computed:
@@ -381,12 +394,14 @@ def _timestamp_add(node: Function, arguments: Sequence[Vector], n: int) -> Compu
 
     def added(unit: str, count: int, instant: int) -> int:
         if name in _UNIT_MONTHS:
-            found = int(add_calendar_months(np.array([instant]), np.array([count * _UNIT_MONTHS[name]]))[0])
+            months = min(max(count * _UNIT_MONTHS[name], -_MOST_DAYS), _MOST_DAYS)  # so many lead out of range
+            (found,), (is_over,) = add_calendar_months(np.array([instant]), np.array([months]))
         else:
             found = instant + count * _UNIT_MICROS[name]
-        if not -(1 << 63) <= found < 1 << 63:
-            raise RowError("the result is out of range")
-        return found
+            is_over = not -(1 << 63) <= found < 1 << 63
+        if is_over:
+            raise RowError(OVERFLOW)
+        return int(found)
 
     return each(added, arguments, node.type or TIMESTAMP, n)
 

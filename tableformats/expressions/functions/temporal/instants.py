@@ -20,8 +20,7 @@ from ..coercion import DATE, INT, NTZ, STRING, TIMESTAMP, as_kind, is_instant, m
 from ..definitions import Computed, Definition
 from ..intervals import IntervalType
 from ..vectors import Vector, numbers, with_nulls
-from . import calendars
-from .datetimes import add_calendar_months
+from .datetimes import add_calendar_months, add_date_months
 
 __all__ = ["FUNCTIONS"]
 
@@ -89,9 +88,8 @@ def _compute(node: Function, arguments: Sequence[Vector], n: int) -> Computed:
     a, b = np.broadcast_arrays(a.astype(np.int64), b.astype(np.int64))
     valid = np.broadcast_to(a_valid & b_valid, n)
     sign = 1 if node.name == "+" else -1
-    over = np.zeros(n, bool)
     if kinds[1] == _MONTH and is_instant(kinds[0]):
-        values = calendars.add_months(a, sign * b) if kinds[0] == DATE else add_calendar_months(a, sign * b)
+        values, over = (add_date_months if kinds[0] == DATE else add_calendar_months)(a, sign * b)
     else:
         unit = DAY_US if kinds[1] == _DAY and kinds[0] in (TIMESTAMP, NTZ) else 1
         moved = sign * b * unit
