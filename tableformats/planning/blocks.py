@@ -119,12 +119,9 @@ class CachedRange:
     @property
     def nbytes(self) -> int:
         """Memory that the range holds."""
-        if isinstance(self.held, PackedRange):
-            held = self.held.nbytes
-        else:
-            r = self.held
-            held = sum(int(column.nbytes) for column in (r.lower, r.upper, r.may_value, r.may_null, r.may_nan))
-        return self.files.nbytes + held + (0 if self.held_counts is None else int(self.held_counts.nbytes))
+        held, r = [self.files, self.held_counts], self.held
+        held += [r] if isinstance(r, PackedRange) else [r.lower, r.upper, r.may_value, r.may_null, r.may_nan]
+        return sum(int(part.nbytes) for part in held if part is not None)
 
     @staticmethod
     def concat(parts: Sequence[CachedRange]) -> CachedRange:

@@ -71,7 +71,7 @@ def test_another_escape_character(text: str, pattern: str, matches: bool | None,
     schema = Schema((Field(1, "s", primitive("string")),))
     for found in (of_constants, of_rows):
         if matches is None:
-            with pytest.raises(InvalidPredicateError, match="the escape .*precedes"):
+            with pytest.raises(InvalidPredicateError, match=r"the escape .*precedes"):
                 bind(parse_filter(found), schema)
             continue
         bound = bind(parse_filter(found), schema)

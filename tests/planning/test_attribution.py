@@ -190,6 +190,16 @@ def test_each_file_is_kept_for_its_reason(table, condition, kept):
     assert {Path(uri).name for uri in plan.file_uris()} == kept.keys()
 
 
+def test_files_of_which_one_bound_is_known_have_cut_bounds(tmp_path):
+    log = DeltaLog(tmp_path / "t").start(field("s", "string"))
+    sides = {"lower": {"minValues": {"s": "b"}}, "upper": {"maxValues": {"s": "b"}}}
+    log.commit(1, *(add(name, stats=stats(3, nullCount={"s": 0}, **side)) for name, side in sides.items()))
+    for condition, kept in (("s = 'b'", ["lower", "upper"]), ("s = 'c'", ["lower"]), ("s = 'a'", ["upper"])):
+        plan = tf.open_table(log.root).scan(condition).plan()
+        assert sorted(Path(uri).name for uri in plan.file_uris()) == kept, condition
+        assert plan.attribution.parts[0].kept == {Reason.CUT_BOUNDS: len(kept)}, condition
+
+
 def test_only_columns_that_lack_statistics_are_blamed(table):
     (part,) = table.scan("i > 100 OR x = 1.5").plan().attribution.parts
     assert part.kept_by == {Reason.NO_STATISTICS: ("i", "x"), Reason.WITHIN_BOUNDS: ("x",)}
