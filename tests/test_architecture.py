@@ -21,7 +21,7 @@ CORE = ROOT / "tableformats"
 PLUGINS = {path.name: path for path in sorted(ROOT.glob("plugins/*/tableformats_*")) if path.is_dir()}
 
 LAYERS = [
-    {"dataclass"},
+    {"dataclass", "lazy_pattern"},
     {"display", "errors", "habits", "moved", "version"},
     {"limits"},
     {"_core"},

@@ -8,7 +8,7 @@ import inspect
 import pickle
 from collections.abc import Callable
 from dataclasses import field
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -32,6 +32,9 @@ def both(**options: Any) -> Made:
             hidden: int = field(default=0, repr=False, compare=False)
             later: list[int] = field(init=False, default_factory=lambda: [1])
             unit: str = field(default="m", kw_only=True)
+            count: ClassVar[int] = 0
+            _: dataclasses.KW_ONLY
+            depth: int = 0
 
         return Shape
 
@@ -63,6 +66,8 @@ def test_classes_are_alike(made: Made) -> None:
     assert [f.name for f in dataclasses.fields(ours)] == [f.name for f in dataclasses.fields(theirs)]
     for name in ("init", "repr", "eq", "frozen"):
         assert getattr(ours.__dataclass_params__, name) == getattr(theirs.__dataclass_params__, name)  # type: ignore[attr-defined]
+    assert [f.type for f in dataclasses.fields(ours)] == [f.type for f in dataclasses.fields(theirs)]
+    assert ours.__annotations__ == theirs.__annotations__
     assert ours.__match_args__ == theirs.__match_args__  # type: ignore[attr-defined]
     assert (ours.__hash__ is None) == (theirs.__hash__ is None)
     assert ours.__doc__ == theirs.__doc__ == "A shape."
@@ -81,6 +86,26 @@ def test_what_is_frozen_refuses() -> None:
             del shape.name
         with pytest.raises(dataclasses.FrozenInstanceError):
             shape.other = 1
+
+
+def test_classes_of_one_shape_have_their_own_names_and_defaults() -> None:
+    @dataclass
+    class One:
+        _1: int
+        b: str = "_0"
+
+    @dataclass
+    class Two:
+        c: int
+        _0: str = "_1"
+
+    assert vars(One(1)) == {"_1": 1, "b": "_0"} and vars(Two(2)) == {"c": 2, "_0": "_1"}
+    assert vars(Two(_0="x", c=3)) == {"c": 3, "_0": "x"}
+    with pytest.raises(TypeError, match=r"One\.__init__\(\) missing 1 required positional argument: '_1'"):
+        One()  # type: ignore[call-arg]
+    for decorate in (dataclass, dataclasses.dataclass):
+        with pytest.raises(TypeError, match=r"non-default argument 'y' follows default argument"):
+            decorate(type("Wrong", (), {"__annotations__": {"x": int, "y": int}, "x": 1}))
 
 
 def test_own_methods_stay() -> None:

@@ -11,11 +11,13 @@ import contextlib
 import os
 import time
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..runtime.concurrency import free_after_fork
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 __all__ = ["ALIGNMENT", "DIRECTORY_BYTES", "CacheDirectory", "telling_options"]
 
@@ -48,6 +50,8 @@ class CacheDirectory:
     """
 
     def __init__(self, path: str | os.PathLike[str], budget_bytes: int = DIRECTORY_BYTES) -> None:
+        from pathlib import Path  # slow to import, and most processes keep no cache on disk
+
         self.path = Path(path).absolute()
         self.budget_bytes = budget_bytes
         self.path.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -6,12 +6,12 @@ then others wrap.
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from ..display import shortened
+from ..lazy_pattern import lazy_pattern
 
 __all__ = ["column_lines", "folded", "table_lines", "width_of"]
 
@@ -20,8 +20,8 @@ _LEAST_PATH = 24
 _LEAST_TEXT = 10
 _LONGEST_WORD = 16
 _LONGEST_LABEL = 16
-_WORDS = re.compile(r"\S+\s*")
-_ALIGNMENT = re.compile(r"(?<=\S)  +")
+_WORDS = lazy_pattern(r"\S+\s*")
+_ALIGNMENT = lazy_pattern(r"(?<=\S)  +")
 
 
 def width_of(text: str) -> int:

@@ -6,16 +6,18 @@ Few rows go as a rule. Then the values between them are copied by a kernel; Arro
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 from pyarrow import types
 
 from .._core.rows import drop_texts, drop_values
 from . import compute as pc
 from .arrays import to_arrow
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 __all__ = ["without_rows"]
 

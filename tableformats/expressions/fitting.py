@@ -22,12 +22,12 @@ from __future__ import annotations
 
 import decimal
 import math
-import re
 import uuid
 from typing import Any
 
 from ..dataclass import dataclass
 from ..errors import InvalidPredicateError
+from ..lazy_pattern import lazy_pattern
 from ..schema import (
     INTEGER_RANGES,
     DecimalType,
@@ -50,7 +50,7 @@ _LONG = INTEGER_RANGES["long"]
 _NANOS = {"timestamp": 1000, "timestamp_ntz": 1000, "timestamp_ns": 1, "timestamp_ntz_ns": 1}
 _TRUE_TEXTS = ("t", "true", "y", "yes", "1")  # Spark: StringUtils.isTrueString
 _FALSE_TEXTS = ("f", "false", "n", "no", "0")
-_INTEGER_TEXT = re.compile(r"[+-]?[0-9]{1,1000}")
+_INTEGER_TEXT = lazy_pattern(r"[+-]?[0-9]{1,1000}")
 _EXACT_DOUBLE_DIGITS = 15
 """Decimals of so many digits differ as doubles."""
 _WIDE = decimal.Context(prec=60, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN, traps=[])

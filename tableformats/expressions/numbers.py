@@ -11,17 +11,19 @@ import math
 import re
 import struct
 
+from ..lazy_pattern import lazy_pattern
+
 __all__ = ["BLANKS", "double_of", "java_text", "nearest_float", "parse_number"]
 
 BLANKS = "".join(map(chr, range(0x21)))
 """What Java trims from a text before it reads a number."""
 
-_DECIMAL_TEXT = re.compile(
+_DECIMAL_TEXT = lazy_pattern(
     r"([+-]?(?:[0-9]{1,1000}(?:\.[0-9]{0,1000})?|\.[0-9]{1,1000})(?:[eE][+-]?[0-9]{1,5})?)[fFdD]?"
 )
-_HEXADECIMAL_TEXT = re.compile(r"([+-]?0[xX][0-9a-fA-F]{1,8}(?:\.[0-9a-fA-F]{0,5})?[pP][+-]?[0-9]{1,4})[fFdD]?")
-_INFINITY_TEXT = re.compile(r"([+-]?)inf(?:inity)?", re.IGNORECASE | re.ASCII)
-_NAN_TEXT = re.compile(r"[nN][aA][nN]|[+-]NaN")
+_HEXADECIMAL_TEXT = lazy_pattern(r"([+-]?0[xX][0-9a-fA-F]{1,8}(?:\.[0-9a-fA-F]{0,5})?[pP][+-]?[0-9]{1,4})[fFdD]?")
+_INFINITY_TEXT = lazy_pattern(r"([+-]?)inf(?:inity)?", re.IGNORECASE | re.ASCII)
+_NAN_TEXT = lazy_pattern(r"[nN][aA][nN]|[+-]NaN")
 
 Number = int | float | decimal.Decimal
 

@@ -9,6 +9,7 @@ import re
 import uuid
 from typing import Any
 
+from ..lazy_pattern import lazy_pattern
 from ..schema import Type
 from ..schema.datetimes import format_date, format_time, format_timestamp
 
@@ -29,7 +30,7 @@ _KEYWORDS = frozenset(
 """,
     )
 )
-_UNQUOTED_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_UNQUOTED_NAME = lazy_pattern(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def quoted_name(name: str) -> str:

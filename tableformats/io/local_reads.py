@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import stat
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from ..errors import CorruptMetadataError
+from ..lazy_pattern import lazy_pattern
 from .stores.base import FileInfo
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ _NO_PATHS = {
 }
 """What the path itself, and no fault of the machine, makes of opening it."""
 _MOST_NAMES = 1_000
-_ENCODED = re.compile("%[0-9a-fA-F]{2}")
+_ENCODED = lazy_pattern("%[0-9a-fA-F]{2}")
 
 
 def is_local_file(path: str) -> bool:

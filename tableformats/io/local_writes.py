@@ -6,12 +6,12 @@ import contextlib
 import errno
 import io
 import os
-import re
 import uuid
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from ..errors import CorruptMetadataError, UnsupportedFeatureError
+from ..lazy_pattern import lazy_pattern
 from .stores.base import PutOutcome
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ _NO_PATHS = {
 
 
 _UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
-_TEMPORARY = re.compile(rf"\.(?:.+\.{_UUID}\.tmp|{_UUID}\.probe)")
+_TEMPORARY = lazy_pattern(rf"\.(?:.+\.{_UUID}\.tmp|{_UUID}\.probe)")
 
 
 def is_temporary(name: str) -> bool:

@@ -10,13 +10,12 @@ A column is resolved by prefixes that all its paths share; only unusual paths ar
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import unquote
 
 from ..errors import PathNotAllowedError
-from .paths import SCHEME_ALIASES, authority_of, is_on_another_host, normalize, scheme_of
+from ..lazy_pattern import lazy_pattern
+from .paths import SCHEME_ALIASES, authority_of, is_on_another_host, normalize, percent_decoded, scheme_of
 from .redaction import without_credentials
 
 if TYPE_CHECKING:
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PathPolicy", "SharedPrefix"]
 
-_STORE = re.compile(r"/|file:(?:///|/)|[A-Za-z][A-Za-z0-9+.-]+://[^/]*/")
+_STORE = lazy_pattern(r"/|file:(?:///|/)|[A-Za-z][A-Za-z0-9+.-]+://[^/]*/")
 """What an absolute path says of its store: the root of the local file system, or a scheme and an authority."""
 _SCHEMES_OF_HOSTS = frozenset({"http", "https", "ftp", "sftp", "ssh", "smb", "github"})
 """Schemes in which the authority is a host to connect to. In others it is a bucket of one store, or its name."""
@@ -94,7 +93,7 @@ class PathPolicy:
 
     def resolve_one(self, stored: str, *, encoded: bool = False) -> str:
         """One stored path made absolute; see :meth:`resolve`."""
-        path = normalize(unquote(stored) if encoded else stored)
+        path = normalize(percent_decoded(stored) if encoded else stored)
         _refuse_climbing(path)
         for old, new in self._moves:
             if path.startswith(old + "/") or path == old != "":

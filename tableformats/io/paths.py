@@ -5,9 +5,10 @@ Everything here works on text alone. Which paths a table may name is decided in 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
+
+from ..lazy_pattern import lazy_pattern
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -19,12 +20,13 @@ __all__ = [
     "is_on_another_host",
     "normalize",
     "normalize_all",
+    "percent_decoded",
     "scheme_of",
     "strip_trailing",
 ]
 
 # RFC 3986, but a scheme has two letters or more here, so that C:\ is a path. ':' inside a relative name is no scheme.
-_SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]+):/")
+_SCHEME = lazy_pattern(r"^([A-Za-z][A-Za-z0-9+.-]+):/")
 SCHEME_ALIASES = {"s3a": "s3", "s3n": "s3", "abfs": "abfss", "wasb": "wasbs", "gcs": "gs"}
 """Schemes that name the same store, each with the scheme that stands for it here."""
 
@@ -46,6 +48,15 @@ def authority_of(path: str) -> str:
 def is_on_another_host(path: str) -> bool:
     """Whether a normalized path is local to another machine: ``//host/x``."""
     return scheme_of(path) is None and path.startswith("//")
+
+
+def percent_decoded(text: str) -> str:
+    """``text`` with ``%20`` as a blank, and so on. Bytes that are no UTF-8 become U+FFFD."""
+    if "%" not in text:
+        return text
+    from urllib.parse import unquote  # slow to import, and few paths need it
+
+    return unquote(text)
 
 
 def normalize(path: str) -> str:

@@ -11,19 +11,21 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
-from urllib.parse import unquote
+
+from ..lazy_pattern import lazy_pattern
+from .paths import percent_decoded
 
 __all__ = ["HiddenOptions", "RedactingProxy", "Redactor", "masked", "user_of", "without_credentials"]
 
 REDACTED = "***"
-_SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*)://")
-_QUERY = re.compile(r"\?(?=[A-Za-z0-9_.%-]+=)")
-_PARAMETERS = re.compile(r"[#;](?=[A-Za-z0-9_.%-]+=[^/]*$)")
+_SCHEME = lazy_pattern(r"^([A-Za-z][A-Za-z0-9+.-]*)://")
+_QUERY = lazy_pattern(r"\?(?=[A-Za-z0-9_.%-]+=)")
+_PARAMETERS = lazy_pattern(r"[#;](?=[A-Za-z0-9_.%-]+=[^/]*$)")
 """A fragment, or parameters of the last part of a path, that give values to names."""
-_SIGNED = re.compile(
+_SIGNED = lazy_pattern(
     r"[?&#;](?=(?:sig|signature|token|x-amz-[a-z-]+|x-goog-[a-z-]+|[a-z_-]*(?:secret|password))=)", re.IGNORECASE
 )
-_PORT = re.compile(r"[^:]*:\d{0,5}$")
+_PORT = lazy_pattern(r"[^:]*:\d{0,5}$")
 _WEB = ("http", "https")
 _NO_SECRETS = ("endpoint", "region")
 """Parts of names of options whose values are addresses: a mistyped one must be readable in an error."""
@@ -82,11 +84,11 @@ def _credentials_in(location: str) -> Iterator[str]:
         yield values
         for pair in re.split("[&;#]", values):
             value = pair.partition("=")[2]
-            yield from (value, unquote(value))
+            yield from (value, percent_decoded(value))
     if user:
         # Whoever takes such a location apart at other places shows pieces of a password.
         for text in (user, *user.split(":", 1), *re.split("[/@]", user), *re.split("[/@:?#]", user)):
-            yield from (text, unquote(text))
+            yield from (text, percent_decoded(text))
 
 
 class HiddenOptions(dict[str, Any]):

@@ -29,16 +29,14 @@ from .recent_bytes import RecentBytes
 from .redaction import HiddenOptions, Redactor, without_credentials
 from .request_meter import RequestMeter
 from .requests_ahead import RequestsAhead
-from .stores.addresses import credentials_of
 from .stores.base import FileInfo, ObjectStore, PutOutcome, Tail, TooLongError, past_the_end
-from .stores.file_system import open_file_system, store_of_object
-from .stores.opening import no_bucket, open_store
 from .stores.remote_file import TAIL_BYTES, RemoteFile, tail_bytes
-from .stores.renewing import RenewedOptions, RenewingStore
 
 if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.fs
+
+    from .stores.renewing import RenewedOptions
 
 __all__ = ["WHOLE_BYTES", "FileInfo", "PutOutcome", "Storage"]
 
@@ -98,6 +96,8 @@ class Storage(Portable):
         self._uri = text
         self.root = strip_trailing(without_credentials(text))
         if scheme_of(text) != scheme_of(self.root):
+            from .stores.opening import no_bucket
+
             raise no_bucket(text)
         self._options = dict((storage_options if renewed is None else renewed.current()[1]) or {})
         self._redactor = Redactor(self._options, [text, *allowed])
@@ -143,6 +143,8 @@ class Storage(Portable):
 
     def options_of(self, path: str) -> dict[str, Any]:
         """:attr:`options`, and before them the credentials that the location of the table carries for its own store."""
+        from .stores.addresses import credentials_of
+
         is_own = path.split("/", 3)[:3] == self.root.split("/", 3)[:3]
         return HiddenOptions({**(credentials_of(self._uri) if is_own else {}), **self.options})
 
@@ -164,6 +166,9 @@ class Storage(Portable):
         return self._stores[authority]
 
     def _opened(self, uri: str) -> ObjectStore:
+        from .stores.opening import open_store
+        from .stores.renewing import RenewingStore
+
         if self._renewed is None:
             return open_store(uri, self._options, self._redactor)
         return RenewingStore(self._renewed, lambda options: open_store(uri, options, Redactor(options, [uri])))
@@ -178,6 +183,8 @@ class Storage(Portable):
 
         if scheme_of(path) is None:
             return fs.LocalFileSystem()
+        from .stores.file_system import open_file_system, store_of_object
+
         if (given := self._options.get("filesystem")) is not None:
             return store_of_object(given, without_credentials(path), self._redactor).filesystem
         return open_file_system(path, self._options, self._redactor).filesystem

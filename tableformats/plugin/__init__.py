@@ -59,9 +59,10 @@ from ..io.orc_tail import OrcTail
 from ..io.parquet.chunks import check_footer, check_pages
 from ..io.parquet.footers import has_sound_chunks
 from ..io.path_policy import SharedPrefix
-from ..io.paths import common_move, normalize, normalize_all, scheme_of, strip_trailing
+from ..io.paths import common_move, normalize, normalize_all, percent_decoded, scheme_of, strip_trailing
 from ..io.storage import WHOLE_BYTES, FileInfo, PutOutcome, Storage
 from ..io.stores.base import missing_file
+from ..lazy_pattern import lazy_pattern
 from ..limits import DEFAULT_LIMITS, FOOTER_ITEMS, Limits
 from ..runtime.boundary import is_fault_of_machine
 from ..runtime.collector import uncollected
@@ -256,6 +257,7 @@ __all__ = [
     "compress_avro",
     "compute",
     "dataclass",
+    "lazy_pattern",
     "datetimes",
     "days_from_civil",
     "deletes_type",
@@ -276,6 +278,7 @@ __all__ = [
     "names_in",
     "normalize",
     "normalize_all",
+    "percent_decoded",
     "number_fields",
     "pad_strings",
     "parse_transform",

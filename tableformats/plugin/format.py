@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
@@ -13,6 +12,7 @@ from ..cache.metadata_cache import MetadataCache
 from ..dataclass import dataclass
 from ..errors import SnapshotNotFoundError, UnsupportedFeatureError
 from ..io.storage import Storage
+from ..lazy_pattern import lazy_pattern
 from ..runtime.boundary import guarded_methods
 from .changes import FormatChanges
 from .snapshot import FormatSnapshot
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FormatTable", "OpenOptions", "SnapshotSelector", "TableFormat", "utc_datetime", "whole_number"]
 
-_WHOLE = re.compile(r"[0-9]{1,20}")
+_WHOLE = lazy_pattern(r"[0-9]{1,20}")
 
 
 @dataclass(frozen=True)
@@ -347,10 +347,10 @@ class TableFormat(ABC):
 
     def check_options(self, options: Mapping[str, object]) -> None:
         """Raise TypeError, with near names, for an option that is not in :attr:`option_names`."""
-        from difflib import get_close_matches
-
         for option in options:
             if option not in self.option_names:
+                from difflib import get_close_matches
+
                 near = get_close_matches(str(option), self.option_names, 3) or sorted(self.option_names)
                 known = f"near names: {', '.join(near)}" if near else "it has none"
                 raise TypeError(f"format {self.name!r} has no option {option!r}; {known}")

@@ -12,13 +12,13 @@ had (MemoryError), threads that cannot be started, libraries that are not instal
 from __future__ import annotations
 
 import os
-import re
 import threading
 from collections.abc import Callable, Iterator
 from functools import wraps
 from typing import Any, TypeVar
 
 from ..errors import CorruptMetadataError, TableFormatsError
+from ..lazy_pattern import lazy_pattern
 
 __all__ = ["boundary", "guarded_methods", "is_fault_of_machine", "lets_through", "note_path", "passes_boundary"]
 
@@ -30,8 +30,8 @@ _HINT = (
 )
 _LET_THROUGH = "TABLEFORMATS_LET_THROUGH"
 _PASSING = (TableFormatsError, OSError, MemoryError, ImportError)
-_CLAIMED = re.compile(r"(?:malloc|realloc) of size (-?\d+) failed")
-_ORC_READ = re.compile(r"(?:Arrow error: )?IOError: Error reading bytes from file\. Detail: \[errno \d+\] [\w ,/-]+")
+_CLAIMED = lazy_pattern(r"(?:malloc|realloc) of size (-?\d+) failed")
+_ORC_READ = lazy_pattern(r"(?:Arrow error: )?IOError: Error reading bytes from file\. Detail: \[errno \d+\] [\w ,/-]+")
 _MOST_CLAIMED = 1 << 31
 """No page has more bytes, so a larger allocation is a claim of damaged bytes and no lack of memory."""
 _local = threading.local()

@@ -11,7 +11,7 @@ __all__ = ["uncollected"]
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """Keep the collector of cycles from looking at hundreds of thousands of new objects, none of which is in one."""
+    """Keep the collector of cycles from looking at very many new objects that stay, such as those of imports."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:

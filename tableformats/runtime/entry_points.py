@@ -11,7 +11,6 @@ Sources: "Entry points specification" and "Recording installed projects" of the 
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections.abc import Iterator
 from dataclasses import field
@@ -20,6 +19,7 @@ from importlib.machinery import PathFinder
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ..dataclass import dataclass
+from ..lazy_pattern import lazy_pattern
 
 if TYPE_CHECKING:
     from importlib import metadata
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 __all__ = ["AnyEntryPoint", "InstalledEntryPoint", "entry_points"]
 
 _KINDS = (".dist-info", ".egg-info")
-_OBJECT = re.compile(r"([\w.]+)\s*(?::\s*([\w.]+)\s*)?(?:\[.*\]\s*)?")
-_SEPARATORS = re.compile(r"[-_.]+")
+_OBJECT = lazy_pattern(r"([\w.]+)\s*(?::\s*([\w.]+)\s*)?(?:\[.*\]\s*)?")
+_SEPARATORS = lazy_pattern(r"[-_.]+")
 
 
 class AnyEntryPoint(Protocol):

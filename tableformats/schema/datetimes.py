@@ -12,6 +12,8 @@ from __future__ import annotations
 import datetime as dt
 import re
 
+from ..lazy_pattern import lazy_pattern
+
 __all__ = [
     "DATETIME_MS",
     "DAY_NANOS",
@@ -38,14 +40,14 @@ DATETIME_MS = range(-62_135_596_800_000, 253_402_300_800_000)
 """The milliseconds since the epoch that a datetime can hold: the years 1 to 9999."""
 
 _DATE = r"(?P<year>[+-]?[0-9]{4,7})(?:-(?P<month>[0-9]{1,2})(?:-(?P<day>[0-9]{1,2})(?P<rest>[ T].*)?)?)?"
-_DATE_TEXT = re.compile(_DATE, re.DOTALL)
+_DATE_TEXT = lazy_pattern(_DATE, re.DOTALL)
 _CLOCK = (
     r"(?P<hour>[0-9]{1,2})(?::(?P<minute>[0-9]{1,2})"
     r"(?::(?P<second>[0-9]{1,2})(?:\.(?P<fraction>[0-9]{0,9})[0-9]*)?)?)?"
 )
-_CLOCK_TEXT = re.compile(_CLOCK)
-_CLOCK_AND_ZONE = re.compile(_CLOCK + r"\s*(?P<zone>\S.*)?")
-_OFFSET = re.compile(
+_CLOCK_TEXT = lazy_pattern(_CLOCK)
+_CLOCK_AND_ZONE = lazy_pattern(_CLOCK + r"\s*(?P<zone>\S.*)?")
+_OFFSET = lazy_pattern(
     r"(?:UTC|GMT|UT)?(?P<sign>[+-])(?P<hours>[0-9]{1,2})"
     r"(?::?(?P<minutes>[0-9]{2})(?::?(?P<seconds>[0-9]{2}))?)?"
 )

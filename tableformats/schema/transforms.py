@@ -10,11 +10,11 @@ Source: Iceberg spec, "Partition Transforms" and appendix B, "32-bit Hash Requir
 from __future__ import annotations
 
 import decimal
-import re
 import struct
 from typing import TYPE_CHECKING, Any
 
 from ..dataclass import dataclass
+from ..lazy_pattern import lazy_pattern
 from .arrow_types import arrow_type
 from .datetimes import DAY_US
 from .types import EXACT, DecimalType, Type, primitive
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Transform", "hash_bytes", "parse_transform"]
 
-_PARAMETER = re.compile(r"^(bucket|truncate)\[(\d{1,10})\]$")
+_PARAMETER = lazy_pattern(r"^(bucket|truncate)\[(\d{1,10})\]$")
 _WITHOUT_PARAMETER = ("identity", "year", "month", "day", "hour", "void")
 _MICROS = {"day": DAY_US, "hour": DAY_US // 24}
 

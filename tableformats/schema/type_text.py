@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import TypeVar
 
+from ..lazy_pattern import lazy_pattern
 from .types import PRIMITIVE_NAMES, DecimalType, Field, FixedType, ListType, MapType, StructType, Type, primitive
 
 __all__ = ["parse_type"]
@@ -20,7 +20,7 @@ _ALIASES = {
     "timestamptz": "timestamp",
     "timestamp_ltz": "timestamp",
 }
-_TOKEN = re.compile(r"\s*(`(?:[^`]|``)+`|\w+|[<>(),:\[\]])")
+_TOKEN = lazy_pattern(r"\s*(`(?:[^`]|``)+`|\w+|[<>(),:\[\]])")
 _MOST_DEPTH = 100
 _Item = TypeVar("_Item")
 

@@ -6,15 +6,14 @@ Spark passes every option as text, with its name in lower case. An unknown optio
 
 from __future__ import annotations
 
-import difflib
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..engines.spark.distributed.transport import Access
 from ..errors import SnapshotNotFoundError, TableFormatsError, UnsupportedFeatureError
+from ..lazy_pattern import lazy_pattern
 from ..limits import Limits
 from ..runtime.concurrency import cached_property
 
@@ -54,7 +53,7 @@ WRITE = (*_WRITE, "replaceWhere", "partitionOverwriteMode", "txnAppId", "txnVers
 
 STREAM_WRITE = (*_WRITE, "checkpointLocation", "queryName")
 """The options of a streaming write; the last two are Spark's own."""
-_NAME = re.compile(r"\s*(?:`((?:[^`]|``)+)`|([^,`]*[^,`\s]))\s*(,|$)")
+_NAME = lazy_pattern(r"\s*(?:`((?:[^`]|``)+)`|([^,`]*[^,`\s]))\s*(,|$)")
 
 
 class ReadOptions:
@@ -315,6 +314,8 @@ def _names(text: str, option: str) -> list[str]:
 
 
 def _unknown(name: str, known: list[str]) -> UnsupportedFeatureError:
+    import difflib
+
     near = difflib.get_close_matches(name.lower(), [k.lower() for k in known], n=1)
     meant = [k for k in known if k.lower() in near] or known
     return UnsupportedFeatureError(f"there is no option {name}", field=name, hint=f"Did you mean {', '.join(meant)}?")

@@ -15,6 +15,7 @@ from ..errors import SnapshotNotFoundError, TableNotFoundError
 from ..expressions import tree as ex
 from ..limits import DEFAULT_LIMITS, Limits
 from ..planning.handle import SnapshotHandle
+from ..runtime.collector import uncollected
 from ..runtime.pickling import Portable
 from .checks import SnapshotChecks
 from .opening import Timestamp, check_limit, check_types, epoch_ms, frozen, location_of
@@ -109,11 +110,12 @@ def open_table(
     >>> tf.open_table("events").scan("day = 2", columns=["id"]).to_arrow()["id"].to_pylist()
     [3, 4, 5]
     """
-    from ..cache.directory import telling_options
-    from ..cache.metadata_cache import MetadataCache
-    from ..io.storage import Storage
-    from ..plugin.format import OpenOptions
-    from ..plugin.registry import host
+    with uncollected():
+        from ..cache.directory import telling_options
+        from ..cache.metadata_cache import MetadataCache
+        from ..io.storage import Storage
+        from ..plugin.format import OpenOptions
+        from ..plugin.registry import host
 
     check_types(relocate=relocate, cache=cache, limits=limits, format_options=format_options)
     origin, commits, writer = None, None, None

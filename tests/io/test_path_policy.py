@@ -101,7 +101,7 @@ class Store(fs.FileSystemHandler):
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
     made = Store(tmp_path)
     monkeypatch.setattr(
-        "tableformats.io.storage.open_store",
+        "tableformats.io.stores.opening.open_store",
         lambda uri, options, redactor: FileSystemStore(made.opened(uri), redactor),
     )
     return made

@@ -290,7 +290,7 @@ def test_what_a_table_names_opens_no_other_endpoint(monkeypatch: pytest.MonkeyPa
     asked: list[str] = []
     storage = Storage("/data/t", allow_paths=["s3://ours"])
     monkeypatch.setattr(storage, "_filesystem", lambda path: asked.append(path))
-    monkeypatch.setattr("tableformats.io.storage.open_store", lambda uri, options, redactor: asked.append(uri))
+    monkeypatch.setattr("tableformats.io.stores.opening.open_store", lambda uri, options, redactor: asked.append(uri))
     named = storage.resolve_one("s3://ours/x?endpoint_override=evil")
     storage.filesystem_path(named)
     storage.store_of(named)

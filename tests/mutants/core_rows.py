@@ -271,7 +271,7 @@ MUTANTS = (
     Mutant(
         "paths-not-decoded",
         "core:PathPolicy.resolve_one",
-        "unquote(stored) if encoded else stored",
+        "percent_decoded(stored) if encoded else stored",
         "stored",
         "percent-encoded paths are taken as they are",
         ("test_storage.py::test_encoded_paths_are_decoded_once",),
@@ -279,8 +279,8 @@ MUTANTS = (
     Mutant(
         "paths-decoded-twice",
         "core:PathPolicy.resolve_one",
-        "unquote(stored)",
-        "unquote(unquote(stored))",
+        "percent_decoded(stored)",
+        "percent_decoded(percent_decoded(stored))",
         "percent-encoded paths are decoded twice",
         ("test_storage.py::test_encoded_paths_are_decoded_once",),
     ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from tableformats.plugin import OpenOptions, TableFormat, TableNotFoundError, datetimes
+from tableformats.plugin import OpenOptions, TableFormat, TableNotFoundError, datetimes, uncollected
 
 from .log.names import LOG_DIRECTORY
 
@@ -59,7 +59,8 @@ class DeltaFormat(TableFormat):
         if isinstance(options.relocate, Mapping):
             for old, new in options.relocate.items():
                 storage.relocate(old, new)
-        from .table import DeltaTable
+        with uncollected():
+            from .table import DeltaTable
 
         zone = _zone(options.format_options.get("partition_time_zone"))
         first_page = () if storage.is_local else storage.first_page(storage.join(LOG_DIRECTORY))

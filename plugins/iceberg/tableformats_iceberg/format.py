@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from tableformats.plugin import OpenOptions, TableFormat
+from tableformats.plugin import OpenOptions, TableFormat, uncollected
 
 from .metadata.locate import is_metadata_name
 
@@ -40,7 +40,8 @@ class IcebergFormat(TableFormat):
 
     def open(self, storage: Storage, options: OpenOptions) -> IcebergTable:
         """See :meth:`tableformats.plugin.TableFormat.open`."""
-        from .table import IcebergTable
+        with uncollected():
+            from .table import IcebergTable
 
         return IcebergTable.at(storage, options)
 

@@ -16,6 +16,7 @@ from ...errors import UnsupportedFeatureError
 from ...expressions import COMPARISONS, Function, Literal, Value
 from ...expressions.functions.coercion import type_of
 from ...expressions.functions.intervals import IntervalType
+from ...lazy_pattern import lazy_pattern
 from ...schema import DecimalType, ListType, MapType, Type, is_floating, is_integer
 from ...schema.datetimes import DAY_US, days_from_civil
 from .legacy_columns import LegacyColumns, try_cast
@@ -33,7 +34,7 @@ _TRUNCATED = {
     "MILLISECOND": 1000,
     "MICROSECOND": 1,
 }
-_PATTERN_TOKEN = re.compile(r"'(?:[^']|'')*'|([A-Za-z])\1*|.", re.DOTALL)
+_PATTERN_TOKEN = lazy_pattern(r"'(?:[^']|'')*'|([A-Za-z])\1*|.", re.DOTALL)
 _DATE_LETTERS, _TIME_LETTERS = "GyMLdDQqE", "aHhKkmsS"
 _DEFAULT_PATTERN = Literal("yyyy-MM-dd HH:mm:ss")
 _QUIET_DAY = days_from_civil(2001, 2, 14)

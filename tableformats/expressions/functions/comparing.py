@@ -7,7 +7,6 @@ dates and timestamps compare as integers, and nothing is rounded. Source: Spark 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...errors import InvalidPredicateError
+from ...lazy_pattern import lazy_pattern
 from ...schema import DecimalType, Type, arrow_type, is_floating
 from ...schema.datetimes import DAY_US
 from ..tree import Literal, like_parts
@@ -22,7 +22,7 @@ from .intervals import IntervalType
 
 __all__ = ["comparable", "compare", "compare_columns", "is_in", "like", "scalar_of"]
 
-_SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
+_SURROGATE = lazy_pattern(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
 _OPERATORS: dict[str, Callable[[Any, Any], pa.Array]] = {
     "=": pc.equal,
     "!=": pc.not_equal,

@@ -11,13 +11,14 @@ import re
 from functools import lru_cache
 
 from ...errors import InvalidPredicateError, UnsupportedFeatureError
+from ...lazy_pattern import lazy_pattern
 
 __all__ = ["java_pattern", "java_replacement"]
 
 _ENDS = "\\n\\r\\x85\\u2028\\u2029"
 _CLASSES = {"d": "0-9", "w": "a-zA-Z_0-9", "s": " \\t\\n\\x0b\\f\\r"}
 _CONTROLS = {"t": "\\t", "n": "\\n", "r": "\\r", "f": "\\f"}
-_REPEAT = re.compile(r"[*+?]|\{[0-9]{1,3}(?:,[0-9]{0,3})?\}")
+_REPEAT = lazy_pattern(r"[*+?]|\{[0-9]{1,3}(?:,[0-9]{0,3})?\}")
 
 
 @lru_cache(maxsize=256)

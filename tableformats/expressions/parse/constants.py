@@ -9,6 +9,7 @@ import decimal
 import re
 
 from ...errors import InvalidPredicateError, UnsupportedFeatureError
+from ...lazy_pattern import lazy_pattern
 from ...schema import DecimalType, Type, is_numeric, primitive
 from ...schema.datetimes import DAY_US
 from ..casts import cast
@@ -58,7 +59,7 @@ _MICROS = {
 }
 UNITS = {unit + plural: unit for unit in (*_MONTHS, *_MICROS) for plural in ("", "S")}
 """The units of an interval, in upper case, in singular and plural."""
-_PART = re.compile(r"([+-]?)\s*([0-9]*\.?[0-9]+|[0-9]+\.)\s*([a-zA-Z]+)\s*")
+_PART = lazy_pattern(r"([+-]?)\s*([0-9]*\.?[0-9]+|[0-9]+\.)\s*([a-zA-Z]+)\s*")
 _CLOCK = r"(?P<hour>[0-9]{1,10}):(?P<minute>[0-9]{1,2})(?::(?P<second>[0-9]{1,2}(?:\.[0-9]{1,9})?))?"
 _RANGES = {
     ("YEAR", "MONTH"): r"(?P<year>[0-9]{1,9})-(?P<month>[0-9]{1,2})",

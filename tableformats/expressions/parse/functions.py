@@ -6,8 +6,6 @@ Source: Spark SQL reference, "Built-in Functions".
 
 from __future__ import annotations
 
-import difflib
-
 from ...errors import InvalidPredicateError, TableFormatsError, UnsupportedFeatureError
 from ..functions.signatures import ALIASES, SIGNATURES, Signature
 from ..tree import Function, Literal, Not, Reference, Value
@@ -146,6 +144,8 @@ def _unknown(name: str) -> TableFormatsError:
             hint="Filter the rows after reading, in an engine that has it.",
         )
     known = [n for n in (*_OWN, *SIGNATURES, *ALIASES) if n not in _UNCALLABLE and n.replace("_", "a").isalnum()]
+    import difflib
+
     near = difflib.get_close_matches(name, sorted({*known}), 3)
     hint = f"Did you mean {', '.join(near)}?" if near else "Filters call Spark's own functions of single values."
     return InvalidPredicateError(f"there is no function {name}", field=name, hint=hint)

@@ -16,6 +16,7 @@ import re
 
 from ...dataclass import dataclass
 from ...errors import InvalidPredicateError
+from ...lazy_pattern import lazy_pattern
 from ...schema import primitive
 from ..error_places import position
 from ..numbers import nearest_float
@@ -28,7 +29,7 @@ MAX_NESTING = 100
 MAX_DIGITS = 38
 """Digits of a number, as in Spark's decimal."""
 
-_TOKEN = re.compile(
+_TOKEN = lazy_pattern(
     r"""(?P<string>'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*")
       | (?P<raw>[rR](?:'[^']*'|"[^"]*"))
       | (?P<name>`(?:[^`]|``)*`)
@@ -40,8 +41,8 @@ _TOKEN = re.compile(
       | (?P<other>.)""",
     re.VERBOSE | re.DOTALL,
 )
-_COMMENT_EDGE = re.compile(r"/\*|\*/")
-_ESCAPE = re.compile(r"\\(?:([0-3][0-7]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(.))", re.DOTALL)
+_COMMENT_EDGE = lazy_pattern(r"/\*|\*/")
+_ESCAPE = lazy_pattern(r"\\(?:([0-3][0-7]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(.))", re.DOTALL)
 _ESCAPED = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", "%": "\\%", "_": "\\_"}
 _PREFIX_OPERATORS = ("NOT", "!", "-", "+", "~")
 _INTEGER_SUFFIXES = {"L": "long", "S": "short", "Y": "byte"}

@@ -9,12 +9,12 @@ Source: Spark's ``SqlBaseParser.g4`` (booleanExpression, predicate, valueExpress
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeVar
 
 from ...errors import InvalidPredicateError
+from ...lazy_pattern import lazy_pattern
 from ...schema import Type
 from ..tree import (
     And,
@@ -56,7 +56,7 @@ _LEVELS = {
 }
 _COMPARISONS = {"==": "=", "<>": "!=", "!>": "<=", "!<": ">="}
 _FUNCTIONS = {"<<": "shiftleft", ">>": "shiftright", ">>>": "shiftrightunsigned", "DIV": "div"}
-_STATEMENTS = re.compile(
+_STATEMENTS = lazy_pattern(
     "ALTER|ANALYZE|CREATE|DELETE|DESCRIBE|DROP|EXPLAIN|FROM|INSERT|MERGE|REFRESH|SELECT|SET|SHOW|TABLE|TRUNCATE|UPDATE"
     "|USE|VALUES|WITH"
 )

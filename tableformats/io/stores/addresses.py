@@ -6,10 +6,9 @@ Sources: Hadoop's and Azure's documentation of ``abfs[s]://container@account.dfs
 from __future__ import annotations
 
 from dataclasses import replace
-from urllib.parse import parse_qsl, quote, unquote
 
 from ...dataclass import dataclass
-from ..paths import scheme_of
+from ..paths import percent_decoded, scheme_of
 from ..redaction import user_of, without_credentials
 
 __all__ = ["SERVICES", "Address", "address_of", "address_with_credentials", "credentials_of"]
@@ -81,6 +80,8 @@ def address_of(path: str) -> Address | None:
 
 def address_with_credentials(uri: str) -> Address | None:
     """The store of a URI that may carry credentials. The URL of a web server keeps its user, which names no path."""
+    from urllib.parse import quote
+
     address = address_of(without_credentials(uri).partition("?")[0])
     user = user_of(uri)
     if address is None or address.service != "http" or not user:
@@ -88,13 +89,22 @@ def address_with_credentials(uri: str) -> Address | None:
     return replace(address, bucket=address.bucket.replace("://", f"://{quote(user, safe=':%')}@", 1))
 
 
+def _query_of(uri: str) -> dict[str, str]:
+    text = uri.partition("?")[2]
+    if not text:
+        return {}
+    from urllib.parse import parse_qsl
+
+    return dict(parse_qsl(text))
+
+
 def credentials_of(uri: str) -> dict[str, str]:
     """Options that a URI carries, as pyarrow has them: ``s3://key:secret@bucket/t?region=eu``."""
     found: dict[str, str] = {}
     key, colon, secret = user_of(uri).partition(":")
     if colon and scheme_of(uri) == "s3":
-        found = {"access_key_id": unquote(key), "secret_access_key": unquote(secret)}
-    query = dict(parse_qsl(uri.partition("?")[2]))
+        found = {"access_key_id": percent_decoded(key), "secret_access_key": percent_decoded(secret)}
+    query = _query_of(uri)
     if scheme_of(uri) == "s3":
         found |= {_URI_OPTIONS[name]: value for name, value in query.items() if name in _URI_OPTIONS}
         if "endpoint" in found and "://" not in found["endpoint"]:

@@ -18,20 +18,21 @@ from ...errors import (
     StoreTimeoutError,
     TableFormatsError,
 )
+from ...lazy_pattern import lazy_pattern
 from ..paths import authority_of
 from ..redaction import Redactor
 
 __all__ = ["fault_of", "is_missing", "not_of_a_store"]
 
-_STATUS = re.compile(r"status code: (\d{3})")
-_CODE = re.compile(r"<Code>([A-Za-z0-9_.-]{1,80})</Code>")
-_ARROW_CODE = re.compile(r"AWS Error ([A-Z_]+)")
-_REQUEST_ID = re.compile(r"<RequestId>([A-Za-z0-9_./+=-]{1,120})</RequestId>|RequestId:([A-Za-z0-9-]{8,64})")
-_KIND = re.compile(r"kind: (Timeout|Connect|Interrupted|Body|Decode|Request|Builder)\b|(TimedOut)|(BadScheme)")
-_NO_STORE = re.compile(r"[Ii]nvalid list (response|result)|<!doctype html|<html", re.IGNORECASE)
+_STATUS = lazy_pattern(r"status code: (\d{3})")
+_CODE = lazy_pattern(r"<Code>([A-Za-z0-9_.-]{1,80})</Code>")
+_ARROW_CODE = lazy_pattern(r"AWS Error ([A-Z_]+)")
+_REQUEST_ID = lazy_pattern(r"<RequestId>([A-Za-z0-9_./+=-]{1,120})</RequestId>|RequestId:([A-Za-z0-9-]{8,64})")
+_KIND = lazy_pattern(r"kind: (Timeout|Connect|Interrupted|Body|Decode|Request|Builder)\b|(TimedOut)|(BadScheme)")
+_NO_STORE = lazy_pattern(r"[Ii]nvalid list (response|result)|<!doctype html|<html", re.IGNORECASE)
 """A page instead of an answer: what obstore says of it, or the page itself."""
-_URL = re.compile(r"(https?://)(?:[^/\s@]*@)?([A-Za-z0-9._:\[\]-]+)")
-_METADATA_SERVICE = re.compile(r"169\.254\.169\.254|169\.254\.170\.2|metadata\.google\.internal|metadata/identity")
+_URL = lazy_pattern(r"(https?://)(?:[^/\s@]*@)?([A-Za-z0-9._:\[\]-]+)")
+_METADATA_SERVICE = lazy_pattern(r"169\.254\.169\.254|169\.254\.170\.2|metadata\.google\.internal|metadata/identity")
 
 _REGION = "Give the bucket's region with aws_region or AWS_REGION"
 _BUCKETS = "Check the bucket's name, the account and the endpoint"

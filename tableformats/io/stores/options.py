@@ -6,7 +6,6 @@ An unknown name is an error that lists near names, so that a misspelt credential
 from __future__ import annotations
 
 import base64
-import difflib
 import json
 import os
 import re
@@ -17,6 +16,7 @@ from typing import Any
 
 from ...dataclass import dataclass
 from ...errors import TableFormatsError, UnsupportedFeatureError
+from ...lazy_pattern import lazy_pattern
 from .base import Concurrency
 from .option_names import ALIASES, CLIENT, IGNORED, NATIVE, PREFIXES, RETRY, is_of_another_service
 
@@ -28,7 +28,7 @@ OWN_OPTIONS = frozenset(("max_concurrency", "filesystem"))
 
 _TIMES = {"connect_timeout": 5.0, "read_timeout": 15.0, "timeout": 120.0, "retry_timeout": 45.0}
 _DEFAULT_RETRIES, _INIT_BACKOFF, _MAX_BACKOFF = 5, 0.1, 5.0
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|sec|secs|seconds|m|min|minutes)?")
+_DURATION = lazy_pattern(r"(\d+(?:\.\d+)?)\s*(ms|s|sec|secs|seconds|m|min|minutes)?")
 _UNITS = {"ms": 0.001, "m": 60.0, "min": 60.0, "minutes": 60.0}
 _DURATIONS = frozenset((*_TIMES, "init_backoff", "max_backoff", "pool_idle_timeout"))
 _TRUE, _FALSE = ("true", "1", "yes", "on"), ("false", "0", "no", "off", "")
@@ -153,6 +153,8 @@ def _is_ignored(service: str, name: str) -> bool:
 
 
 def _unknown(service: str, name: str, path: str) -> TableFormatsError:
+    import difflib
+
     names = {*ALIASES[service], *NATIVE[service], *CLIENT, *RETRY, *OWN_OPTIONS}
     names |= {prefix + own for prefix in PREFIXES[service] for own in NATIVE[service]}
     near = difflib.get_close_matches(name.lower(), sorted(names), 4, 0.6)
@@ -270,6 +272,8 @@ def _connection_parts(text: str) -> dict[str, str]:
             raise ValueError(f"part {number} of the connection string has no '='")
         name = names.get(key.strip().lower().replace("secondary", ""))
         if name is None:
+            import difflib
+
             near = difflib.get_close_matches(key.lower(), names, 1, 0.7)
             hint = f"; near: {names[near[0]]}" if near else ""
             raise ValueError(f"part {number} of the connection string is unknown{hint}")
@@ -317,7 +321,7 @@ def _text(value: Any) -> str:
 
 _PROXIES = ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy")
 _OWN_KEYS = {"access_key_id", "account_key", "sas_key", "skip_signature"}
-_URL = re.compile(r"https?://[^/\s]")
+_URL = lazy_pattern(r"https?://[^/\s]")
 
 
 def _is_loopback(url: str) -> bool:

@@ -10,7 +10,6 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import unquote
 
 from tableformats.plugin import (
     FALSE,
@@ -26,6 +25,7 @@ from tableformats.plugin import (
     dataclass,
     has_sound_chunks,
     missing_file,
+    percent_decoded,
 )
 from tableformats.plugin import compute as pc
 
@@ -442,7 +442,7 @@ def _sidecar(storage: Storage, action: dict[str, Any], manifest: str) -> Checkpo
     if not isinstance(stored, str):
         raise CorruptMetadataError("a sidecar has no path", path=manifest, field="sidecar.path", hint=HINT)
     # Writers usually store the name alone; the file is then in the directory of sidecars.
-    relative = stored if "/" in unquote(stored) else f"{LOG_DIRECTORY}/{SIDECAR_DIRECTORY}/{stored}"
+    relative = stored if "/" in percent_decoded(stored) else f"{LOG_DIRECTORY}/{SIDECAR_DIRECTORY}/{stored}"
     path = storage.resolve_one(relative, encoded=True)
     time = action.get("modificationTime")
     return CheckpointFile(storage, path, size if isinstance(size, int) else 0, time if isinstance(time, int) else 0)

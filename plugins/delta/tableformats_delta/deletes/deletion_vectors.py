@@ -14,7 +14,6 @@ import struct
 import zlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 from uuid import UUID
 
 from tableformats.plugin import CorruptMetadataError, dataclass, missing_file
@@ -71,7 +70,11 @@ def stored_path(storage_type: str, text: str) -> str | None:
             f"a deletion vector's uuid {text!r} is damaged: {error}", field="deletionVector.pathOrInlineDv", hint=_HINT
         ) from None
     name = f"deletion_vector_{uuid}.bin"
-    return f"{quote(prefix)}/{name}" if prefix else name
+    if not prefix:
+        return name
+    from urllib.parse import quote
+
+    return f"{quote(prefix)}/{name}"
 
 
 def read_deletion_vector(storage: Storage, vector: Mapping[str, Any], record_count: int | None) -> BitMap64:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
-from tableformats.plugin import UnsupportedFeatureError
+from tableformats.plugin import UnsupportedFeatureError, lazy_pattern
 
 __all__ = ["FEATURE_PREFIX", "check_property", "check_unset", "features_of_properties", "is_true"]
 
@@ -62,7 +62,7 @@ _DURATIONS = (
 )
 _MODE = "delta.columnMapping.mode"
 _POLICY = "delta.checkpointPolicy"
-_OWN = re.compile(
+_OWN = lazy_pattern(
     r"delta\.(columnMapping\.maxColumnId|rowTracking\..*|inCommitTimestampEnablement\w+"
     r"|requireCheckpointProtectionBeforeVersion|constraints\..*)"
 )

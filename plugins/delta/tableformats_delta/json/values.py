@@ -10,7 +10,7 @@ from __future__ import annotations
 import decimal
 import re
 
-from tableformats.plugin import datetimes
+from tableformats.plugin import datetimes, lazy_pattern
 
 __all__ = [
     "INT_RANGES",
@@ -29,9 +29,9 @@ INT_RANGES = {
     "int": range(-(2**31), 2**31),
     "long": range(-(2**63), 2**63),
 }
-_INTEGER = re.compile(r"[+-]?\d{1,40}", re.ASCII)
+_INTEGER = lazy_pattern(r"[+-]?\d{1,40}", re.ASCII)
 # The length is bounded, so that no text becomes a number of unbounded size.
-_NUMBER = re.compile(r"[+-]?(?:\d{1,400}(?:\.\d{0,400})?|\.\d{1,400})(?:[eE][+-]?\d{1,5})?", re.ASCII)
+_NUMBER = lazy_pattern(r"[+-]?(?:\d{1,400}(?:\.\d{0,400})?|\.\d{1,400})(?:[eE][+-]?\d{1,5})?", re.ASCII)
 _SPECIAL = {"nan": "nan", "inf": "inf", "infinity": "inf"}
 _CONTEXT = decimal.Context(prec=80, Emin=-99999, Emax=99999, traps=[decimal.Inexact, decimal.InvalidOperation])
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from tableformats.plugin import CorruptMetadataError
+from tableformats.plugin import CorruptMetadataError, lazy_pattern
 
 from .listing import MAX_VERSION, LogFile, LogListing
 from .names import STAGED_DIRECTORY
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["with_catalog_commits"]
 
-_STAGED = re.compile(r"(\d{20})\.[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\.json", re.ASCII)
+_STAGED = lazy_pattern(r"(\d{20})\.[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\.json", re.ASCII)
 
 
 def with_catalog_commits(listing: LogListing, held: CatalogCommits) -> LogListing:

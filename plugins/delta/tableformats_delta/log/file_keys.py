@@ -10,10 +10,19 @@ from __future__ import annotations
 import re
 from functools import cache
 from typing import TYPE_CHECKING
-from urllib.parse import unquote
 from uuid import UUID
 
-from tableformats.plugin import FALSE, CorruptMetadataError, normalize, scalar, strings, text_buffers, to_numpy
+from tableformats.plugin import (
+    FALSE,
+    CorruptMetadataError,
+    lazy_pattern,
+    normalize,
+    percent_decoded,
+    scalar,
+    strings,
+    text_buffers,
+    to_numpy,
+)
 
 from ..deletes import z85
 from ..deletes.descriptors import has_vector, vectors_of
@@ -24,7 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["file_keys", "path_keys"]
 
-_UUID_FILE = re.compile(
+_UUID_FILE = lazy_pattern(
     r"(?:(.+)/)?deletion_vector_([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})\.bin", re.ASCII
 )
 # Paths that decoding or normalizing may change: with an escape, or with a scheme of at least two letters.
@@ -118,7 +127,7 @@ def _canonical(paths: pa.StringArray) -> pa.StringArray:
     unusual = pc.match_substring_regex(paths, _NOT_CANONICAL)
     if not pc.any(unusual).as_py():
         return paths
-    fixed = [normalize(unquote(path)) for path in pc.filter(paths, unusual).to_pylist()]
+    fixed = [normalize(percent_decoded(path)) for path in pc.filter(paths, unusual).to_pylist()]
     return pc.replace_with_mask(paths, unusual, strings(fixed))
 
 
@@ -132,7 +141,7 @@ def _canonical_vectors(storage: pa.StringArray, stored: pa.StringArray, root: st
     if not absolute.true_count:
         return ids
     absolute = pc.fill_null(absolute, FALSE)
-    fixed = [_as_uuid(normalize(unquote(path)), root) for path in pc.filter(stored, absolute).to_pylist()]
+    fixed = [_as_uuid(normalize(percent_decoded(path)), root) for path in pc.filter(stored, absolute).to_pylist()]
     return pc.replace_with_mask(ids, absolute, strings(fixed))
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
 from tableformats.plugin import DEFAULT_LIMITS, Limits
 
@@ -115,6 +114,8 @@ def _leaves(value: Any, path: str) -> Iterator[tuple[str, str]]:
 
 
 def _quoted(text: str) -> str:
+    from urllib.parse import quote
+
     return '"' + quote(text, safe="") + '"'
 
 

@@ -12,7 +12,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
-from tableformats.plugin import CorruptMetadataError, SnapshotNotFoundError, cached_property, dataclass, missing_file
+from tableformats.plugin import (
+    CorruptMetadataError,
+    SnapshotNotFoundError,
+    cached_property,
+    dataclass,
+    lazy_pattern,
+    missing_file,
+)
 
 from .names import LOG_DIRECTORY
 
@@ -37,13 +44,13 @@ MAX_VERSION = 2**63 - 1
 _MAX_TAIL_FILES = 128
 """An update with more files after its checkpoint than this starts again, from a newer checkpoint where there is one."""
 
-_COMMIT = re.compile(r"(\d{20})\.json", re.ASCII)
-_CLASSIC = re.compile(r"(\d{20})\.checkpoint\.parquet", re.ASCII)
-_PART = re.compile(r"(\d{20})\.checkpoint\.(\d{10})\.(\d{10})\.parquet", re.ASCII)
+_COMMIT = lazy_pattern(r"(\d{20})\.json", re.ASCII)
+_CLASSIC = lazy_pattern(r"(\d{20})\.checkpoint\.parquet", re.ASCII)
+_PART = lazy_pattern(r"(\d{20})\.checkpoint\.(\d{10})\.(\d{10})\.parquet", re.ASCII)
 _UUID = r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
-_COMPACTED = re.compile(r"(\d{20})\.(\d{20})\.compacted\.json", re.ASCII)
-_CHECKSUM = re.compile(r"(\d{20})\.crc", re.ASCII)
-_V2 = re.compile(rf"(\d{{20}})\.checkpoint\.{_UUID}\.(?:parquet|json)", re.ASCII)
+_COMPACTED = lazy_pattern(r"(\d{20})\.(\d{20})\.compacted\.json", re.ASCII)
+_CHECKSUM = lazy_pattern(r"(\d{20})\.crc", re.ASCII)
+_V2 = lazy_pattern(rf"(\d{{20}})\.checkpoint\.{_UUID}\.(?:parquet|json)", re.ASCII)
 
 
 @dataclass(frozen=True)

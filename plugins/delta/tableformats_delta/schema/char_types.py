@@ -12,16 +12,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from tableformats.plugin import Field, ListType, MapType, StructType, UnsupportedFeatureError
+from tableformats.plugin import Field, ListType, MapType, StructType, UnsupportedFeatureError, lazy_pattern
 
 __all__ = ["CHAR_TYPE", "char_length", "char_lengths", "longest_texts", "with_char_lengths"]
 
 CHAR_TYPE = "__CHAR_VARCHAR_TYPE_STRING"
 """The key of a field's metadata that holds the type as Spark has it."""
-_CHAR = re.compile(r"char\(\s*(\d+)\s*\)", re.ASCII | re.IGNORECASE)
-_BOUNDED = re.compile(r"(?:var)?char\(\s*(\d{1,9})\s*\)", re.ASCII | re.IGNORECASE)
-_LEAF = re.compile(r"[^<>:,()]+(?:\([\d\s,]*\))?(?: collate \w+)?", re.ASCII | re.IGNORECASE)
-_NAME = re.compile(r"(?:`(?:[^`]|``)*`|[^<>:,`]+):")
+_CHAR = lazy_pattern(r"char\(\s*(\d+)\s*\)", re.ASCII | re.IGNORECASE)
+_BOUNDED = lazy_pattern(r"(?:var)?char\(\s*(\d{1,9})\s*\)", re.ASCII | re.IGNORECASE)
+_LEAF = lazy_pattern(r"[^<>:,()]+(?:\([\d\s,]*\))?(?: collate \w+)?", re.ASCII | re.IGNORECASE)
+_NAME = lazy_pattern(r"(?:`(?:[^`]|``)*`|[^<>:,`]+):")
 _MOST_CHARACTERS = 4096
 """Padding needs memory for every value. Databases that have CHAR allow 255 to 2000 characters."""
 

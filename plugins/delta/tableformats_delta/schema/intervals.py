@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from tableformats.plugin import CorruptMetadataError
+from tableformats.plugin import CorruptMetadataError, lazy_pattern
 
 __all__ = ["interval_of", "parse_interval"]
 
@@ -21,7 +21,7 @@ _UNITS = {
     "millisecond": 1_000,
     "microsecond": 1,
 }
-_PART = re.compile(r"\s*([+-]?\d{1,15})\s+([a-z]+?)s?(?=\s|$)", re.ASCII | re.IGNORECASE)
+_PART = lazy_pattern(r"\s*([+-]?\d{1,15})\s+([a-z]+?)s?(?=\s|$)", re.ASCII | re.IGNORECASE)
 
 
 def parse_interval(text: str) -> int:

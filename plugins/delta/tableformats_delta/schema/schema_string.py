@@ -25,6 +25,7 @@ from tableformats.plugin import (
     StructType,
     Type,
     UnsupportedFeatureError,
+    lazy_pattern,
     number_fields,
     primitive,
 )
@@ -37,8 +38,8 @@ __all__ = ["GENERATION_EXPRESSION", "parse_schema"]
 GENERATION_EXPRESSION = "delta.generationExpression"
 """The key of a field's metadata that holds the expression of a generated column."""
 _FIELD = "metaData.schemaString"
-_DECIMAL = re.compile(r"decimal\(\s*(\d{1,2})\s*,\s*(\d{1,2})\s*\)", re.ASCII)
-_TEXT = re.compile(r"(?:char|varchar)\(\d+\)", re.ASCII)
+_DECIMAL = lazy_pattern(r"decimal\(\s*(\d{1,2})\s*,\s*(\d{1,2})\s*\)", re.ASCII)
+_TEXT = lazy_pattern(r"(?:char|varchar)\(\d+\)", re.ASCII)
 _COLLATIONS = "__COLLATIONS"
 _COSTS = (("{", 1800), ("[", 100))
 """Bytes of memory, and time beside, that a field or a list of a schema takes."""

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import re
 
-from tableformats.plugin import dataclass
+from tableformats.plugin import dataclass, lazy_pattern
 
 __all__ = ["Call", "Column", "Node", "parse"]
 
 _MAX_LENGTH = 1000
 _MAX_DEPTH = 20
 # Strings with backslashes do not match: no format with an escape is supported.
-_TOKEN = re.compile(
+_TOKEN = lazy_pattern(
     r"""\s*(?:(?P<name>`(?:[^`]|``)+`)
            | (?P<word>[A-Za-z_]\w*)
            | (?P<number>[0-9]{1,9})(?!\w)

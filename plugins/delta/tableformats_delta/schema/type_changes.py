@@ -9,11 +9,11 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tableformats.plugin import UnsupportedFeatureError
+from tableformats.plugin import UnsupportedFeatureError, lazy_pattern
 
 __all__ = ["can_widen", "check_type_changes"]
 
-_DECIMAL = re.compile(r"decimal\(\s*(\d{1,2})\s*,\s*(\d{1,2})\s*\)", re.ASCII)
+_DECIMAL = lazy_pattern(r"decimal\(\s*(\d{1,2})\s*,\s*(\d{1,2})\s*\)", re.ASCII)
 _WIDER = {
     "byte": ("short", "integer", "long", "double"),
     "short": ("integer", "long", "double"),

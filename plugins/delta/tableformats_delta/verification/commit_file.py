@@ -9,9 +9,8 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote
 
-from tableformats.plugin import StoreError, TableFormatsError, Violation, dataclass, normalize
+from tableformats.plugin import StoreError, TableFormatsError, Violation, dataclass, normalize, percent_decoded
 
 from ..log.listing import LogFile, read_log_file
 from .rules import violation
@@ -28,7 +27,7 @@ FileKey = str
 def file_key(action: Mapping[str, Any]) -> FileKey:
     """What identifies the logical file of a file action."""
     path = action.get("path")
-    return with_vector(normalize(unquote(path)) if isinstance(path, str) else "", action.get("deletionVector"))
+    return with_vector(normalize(percent_decoded(path)) if isinstance(path, str) else "", action.get("deletionVector"))
 
 
 def with_vector(path: str, vector: Any) -> FileKey:

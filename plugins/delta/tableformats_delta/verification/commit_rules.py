@@ -5,12 +5,11 @@ Source: Delta PROTOCOL.md, "Actions", "Table Features".
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tableformats.plugin import Violation
+from tableformats.plugin import Violation, lazy_pattern
 
 from ..schema.features import READER_FEATURES
 from .commit_file import CommitFile, file_key, path_of
@@ -74,7 +73,7 @@ VECTOR: Fields = {
 }
 _OF_CHECKPOINTS = ("checkpointMetadata", "sidecar")
 _ONE = {"metaData": "two-metadata", "protocol": "two-protocols"}
-_NO_URI = re.compile(r"[\x00-\x20<>\"{}|\\^`\x7f]|%(?![0-9A-Fa-f]{2})")
+_NO_URI = lazy_pattern(r"[\x00-\x20<>\"{}|\\^`\x7f]|%(?![0-9A-Fa-f]{2})")
 _OF_BOTH = frozenset(READER_FEATURES) - {"timestampWithoutTimezone"}
 """Features that concern readers and writers: whoever lists one for writers lists it for readers, too."""
 

@@ -21,6 +21,7 @@ from tableformats.plugin import (
     Schema,
     UnsupportedFeatureError,
     column_default,
+    lazy_pattern,
     names_in,
 )
 
@@ -35,7 +36,7 @@ __all__ = ["created_definition"]
 _GENERATED = "delta.generationExpression"
 _DEFAULT = "CURRENT_DEFAULT"
 _IDENTITY = "delta.identity."
-_NO_NAMES = re.compile(r"'[^']*'|\w+\s*\(")
+_NO_NAMES = lazy_pattern(r"'[^']*'|\w+\s*\(")
 """Texts and names of functions within an expression."""
 _LONG = range(-(2**63), 2**63)
 _MODE = "delta.columnMapping.mode"

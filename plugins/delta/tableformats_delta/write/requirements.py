@@ -5,11 +5,10 @@ Source: Delta PROTOCOL.md, "Requirements for Writers", "Table Features", "Valid 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from tableformats.plugin import CorruptMetadataError, Field, TableChange, UnsupportedFeatureError
+from tableformats.plugin import CorruptMetadataError, Field, TableChange, UnsupportedFeatureError, lazy_pattern
 
 from ..evolution.properties import is_true
 
@@ -45,7 +44,7 @@ HONOURED: Mapping[str, str] = {
 _COLLATIONS = "__COLLATIONS"
 _TYPES = ("boolean", "byte", "short", "int", "long", "float", "double", "string", "binary", "date", "timestamp")
 _WRITTEN_TYPES = (*_TYPES, "timestamp_ntz")
-_BARE_VARCHAR = re.compile(r'"(?:t|\w+T)ype"\s*:\s*"varchar\(')
+_BARE_VARCHAR = lazy_pattern(r'"(?:t|\w+T)ype"\s*:\s*"varchar\(')
 _HINT = "Nothing was written; write the table with an engine that has the feature"
 
 

@@ -7,16 +7,14 @@ round. If one side has none, both are compared without.
 
 from __future__ import annotations
 
-import re
-
 import pyarrow as pa
 
 from tableformats.plugin import compute as pc
-from tableformats.plugin import flat, normalize, normalize_all, scheme_of
+from tableformats.plugin import flat, lazy_pattern, normalize, normalize_all, scheme_of
 
 __all__ = ["common_prefix", "comparable", "without_authority"]
 
-_PREFIX = re.compile(r"(?:[a-z][a-z0-9+.-]+://[^/]*|file:)?/[^/]")
+_PREFIX = lazy_pattern(r"(?:[a-z][a-z0-9+.-]+://[^/]*|file:)?/[^/]")
 """The scheme and authority if there are any, and the first character of a name."""
 _AUTHORITY = r"^[A-Za-z][A-Za-z0-9+.-]+:/(?:/[^/]*)?/?"
 

@@ -8,11 +8,18 @@ location that was meant as a URI, ``file://data/t``, names a host; it stands for
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from tableformats.plugin import Storage, UnsupportedFeatureError, common_move, missing_file, normalize, strip_trailing
+from tableformats.plugin import (
+    Storage,
+    UnsupportedFeatureError,
+    common_move,
+    lazy_pattern,
+    missing_file,
+    normalize,
+    strip_trailing,
+)
 
 from .paths import without_authority
 
@@ -23,8 +30,8 @@ if TYPE_CHECKING:
 
 __all__ = ["TableFiles"]
 
-_ABSOLUTE = re.compile(r"^/|^[A-Za-z][A-Za-z0-9+.-]+:/")
-_DOTS = re.compile(r"^(?:\./+)+")
+_ABSOLUTE = lazy_pattern(r"^/|^[A-Za-z][A-Za-z0-9+.-]+:/")
+_DOTS = lazy_pattern(r"^(?:\./+)+")
 """What a relative path may begin with and mean nothing by it."""
 
 ENCRYPTED = b"AGS1"

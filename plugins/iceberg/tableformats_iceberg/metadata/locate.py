@@ -9,12 +9,11 @@ JSON files".
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from tableformats.plugin import CorruptMetadataError, TableNotFoundError, dataclass, whole_number
+from tableformats.plugin import CorruptMetadataError, TableNotFoundError, dataclass, lazy_pattern, whole_number
 
 if TYPE_CHECKING:
     from tableformats.plugin import FileInfo, Storage
@@ -23,8 +22,8 @@ __all__ = ["Located", "is_metadata_name", "locate", "reading_newest_ahead"]
 
 HINT = "version-hint.text"
 MAX_HINT_BYTES = 1024
-_NAME = re.compile(r"\.metadata\.json(\.gz)?$")
-_VERSION = re.compile(r"^(?:v(\d{1,18})|(\d{1,18})-[^/]*?)(?:\.gz|\.zstd)?\.metadata\.json(?:\.gz)?$")
+_NAME = lazy_pattern(r"\.metadata\.json(\.gz)?$")
+_VERSION = lazy_pattern(r"^(?:v(\d{1,18})|(\d{1,18})-[^/]*?)(?:\.gz|\.zstd)?\.metadata\.json(?:\.gz)?$")
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,7 @@ from tableformats.plugin import (
     StructType,
     Type,
     UnsupportedFeatureError,
+    lazy_pattern,
     primitive,
 )
 
@@ -59,11 +60,11 @@ _PRIMITIVES = {
     "variant": "variant",
     "unknown": "unknown",
 }
-_DECIMAL = re.compile(r"^decimal\(\s*(\d{1,3})\s*,\s*(\d{1,3})\s*\)$")
-_FIXED = re.compile(r"^fixed\[\s*(\d{1,9})\s*\]$")
+_DECIMAL = lazy_pattern(r"^decimal\(\s*(\d{1,3})\s*,\s*(\d{1,3})\s*\)$")
+_FIXED = lazy_pattern(r"^fixed\[\s*(\d{1,9})\s*\]$")
 _FIELD_BYTES = 48
 """What a field takes in JSON at least, beside its name."""
-_GEO = re.compile(r"^geo(metry|graphy)\b")
+_GEO = lazy_pattern(r"^geo(metry|graphy)\b")
 
 
 def parse_schema(node: Node) -> Schema:

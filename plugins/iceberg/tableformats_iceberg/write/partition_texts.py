@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, NoReturn
 
-from tableformats.plugin import ConstraintViolationError, Field, Schema, dataclass
+from tableformats.plugin import ConstraintViolationError, Field, Schema, dataclass, lazy_pattern
 
 __all__ = ["PartitionText", "check_redundant", "default_name", "parse_partition_text", "partition_json", "sort_json"]
 
@@ -31,10 +31,10 @@ _TRANSFORMS = {
     "date_hour": "hour",
     "void": "void",
 }
-_CALL = re.compile(r"^\s*([A-Za-z_]+)\s*(?:\[\s*(\d+)\s*\]\s*)?\((.*)\)\s*$", re.DOTALL)
-_ALIAS = re.compile(r"^(.*?)\s+as\s+(`[^`]+`|\S+)\s*$", re.DOTALL | re.IGNORECASE)
-_ORDER = re.compile(r"^(.*?)(?:\s+(asc|desc))?(?:\s+nulls\s+(first|last))?\s*$", re.DOTALL | re.IGNORECASE)
-_PART = re.compile(r"`((?:[^`]|``)*)`|([^.`]+)")
+_CALL = lazy_pattern(r"^\s*([A-Za-z_]+)\s*(?:\[\s*(\d+)\s*\]\s*)?\((.*)\)\s*$", re.DOTALL)
+_ALIAS = lazy_pattern(r"^(.*?)\s+as\s+(`[^`]+`|\S+)\s*$", re.DOTALL | re.IGNORECASE)
+_ORDER = lazy_pattern(r"^(.*?)(?:\s+(asc|desc))?(?:\s+nulls\s+(first|last))?\s*$", re.DOTALL | re.IGNORECASE)
+_PART = lazy_pattern(r"`((?:[^`]|``)*)`|([^.`]+)")
 _WITH_WIDTH = ("bucket", "truncate")
 _GREATEST_WIDTH = 2**31 - 1
 

@@ -6,11 +6,10 @@ Words count in any case, as in the Java reference. Source: Iceberg documentation
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import field
 
-from tableformats.plugin import UnsupportedFeatureError, dataclass
+from tableformats.plugin import UnsupportedFeatureError, dataclass, lazy_pattern
 
 __all__ = [
     "DELETE_AFTER_COMMIT",
@@ -30,7 +29,7 @@ __all__ = [
     "refused_value",
 ]
 
-_NUMBER = re.compile(r"[+-]?[0-9]{1,19}")
+_NUMBER = lazy_pattern(r"[+-]?[0-9]{1,19}")
 _MOST = (1 << 63) - 1
 
 

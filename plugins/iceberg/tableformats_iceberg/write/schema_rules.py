@@ -9,16 +9,16 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NoReturn
 
-from tableformats.plugin import ConstraintViolationError, UnsupportedFeatureError, parse_transform
+from tableformats.plugin import ConstraintViolationError, UnsupportedFeatureError, lazy_pattern, parse_transform
 
 __all__ = ["check_schema", "check_sources", "fields_of", "highest_id"]
 
-_SINCE_3 = re.compile(r"^(timestamp_ns|timestamptz_ns|variant|unknown|geometry\b.*|geography\b.*)$")
-_PRIMITIVE = re.compile(
+_SINCE_3 = lazy_pattern(r"^(timestamp_ns|timestamptz_ns|variant|unknown|geometry\b.*|geography\b.*)$")
+_PRIMITIVE = lazy_pattern(
     r"^(boolean|int|long|float|double|date|time|timestamp(tz)?(_ns)?|string|uuid|binary|variant|unknown"
     r"|geometry(\(.*\))?|geography(\(.*\))?|decimal\(\s*\d+\s*,\s*\d+\s*\)|fixed\[\s*\d+\s*\])$"
 )
-_NULL_DEFAULT = re.compile(r"^(variant|unknown|geometry\b.*|geography\b.*)$")
+_NULL_DEFAULT = lazy_pattern(r"^(variant|unknown|geometry\b.*|geography\b.*)$")
 _NOT_SOURCES = {"identity": r"geometry\b.*|geography\b.*|variant|unknown"}
 _SOURCES = {
     "bucket": r"int|long|decimal\(.*|date|time|timestamp(tz)?(_ns)?|string|uuid|fixed\[.*|binary",

@@ -12,7 +12,6 @@ from __future__ import annotations
 import contextlib
 import gzip
 import json
-import re
 import time
 import uuid
 from abc import ABC, abstractmethod
@@ -33,6 +32,7 @@ from tableformats.plugin import (
     all_at_once,
     check_exclusive_puts,
     dataclass,
+    lazy_pattern,
     put_exclusively,
 )
 
@@ -53,8 +53,8 @@ Updates = Sequence[Mapping[str, Any]]
 LOOKS_S = (0.0, 0.2, 1.0)
 """Seconds before each look at the newest metadata, after an answer that says nothing."""
 METADATA_PATH = "write.metadata.path"
-_DIRECTORY_NAME = re.compile(r"^v(\d{1,18})(\.gz)?\.metadata\.json(\.gz)?$")
-_CATALOG_NAME = re.compile(r"^(\d{1,18})-")
+_DIRECTORY_NAME = lazy_pattern(r"^v(\d{1,18})(\.gz)?\.metadata\.json(\.gz)?$")
+_CATALOG_NAME = lazy_pattern(r"^(\d{1,18})-")
 
 
 def _nothing() -> None:

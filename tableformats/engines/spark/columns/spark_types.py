@@ -6,11 +6,12 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from ....lazy_pattern import lazy_pattern
 from ....schema import DecimalType, Field, FixedType, ListType, MapType, PrimitiveType, StructType, Type
 
 __all__ = ["COLLATION", "char_metadata", "logical_type", "nullable_field", "spark_struct", "stored_type"]
 
-COLLATION = re.compile(r"(?:spark|icu)\.(\w+)", re.ASCII | re.IGNORECASE)
+COLLATION = lazy_pattern(r"(?:spark|icu)\.(\w+)", re.ASCII | re.IGNORECASE)
 """A collation as Delta writes it, provider and name. Source: Spark, ``StructField.schemaCollationValue``."""
 
 _SparkField = Callable[[Field], Mapping[str, Any]]

@@ -7,16 +7,16 @@ driver would get text. What may pass by itself, such as an error of the store, i
 from __future__ import annotations
 
 import json
-import re
 from inspect import signature
 
 from .... import errors
 from ....errors import TableFormatsError, UnsupportedFeatureError
+from ....lazy_pattern import lazy_pattern
 from ....version import __version__
 
 __all__ = ["check_version", "job_error", "pack_error", "raised_error", "unpack_error"]
 
-_RAISED = re.compile(r"\btableformats\.errors\.(\w+): (.*)")
+_RAISED = lazy_pattern(r"\btableformats\.errors\.(\w+): (.*)")
 """An error of ours in a Python traceback."""
 
 

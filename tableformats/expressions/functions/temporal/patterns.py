@@ -10,6 +10,7 @@ import re
 from functools import lru_cache
 
 from ....errors import UnsupportedFeatureError
+from ....lazy_pattern import lazy_pattern
 from ....schema.datetimes import DAY_US, days_from_civil
 from ...tree import Function
 
@@ -31,7 +32,7 @@ _MONTHS = (
     "December",
 )
 _LENGTHS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
-_TOKEN = re.compile(r"'((?:[^']|'')*)'|([A-Za-z])\2*|([^A-Za-z'])")
+_TOKEN = lazy_pattern(r"'((?:[^']|'')*)'|([A-Za-z])\2*|([^A-Za-z'])")
 _PRINTED = {
     *("yyyy", "y", "uuuu", "yy", "M", "MM", "MMM", "MMMM", "d", "dd", "D", "DDD", "H", "HH", "h", "hh", "m", "mm", "s"),
     *("ss", "a", "E", "EE", "EEE", "EEEE", "S", "SS", "SSS", "SSSS", "SSSSS", "SSSSSS"),

@@ -5,7 +5,6 @@ Source: Iceberg documentation, "Configuration", "Write properties".
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 
 from tableformats.plugin import (
@@ -14,6 +13,7 @@ from tableformats.plugin import (
     ParquetOptions,
     PrimitiveType,
     Schema,
+    lazy_pattern,
 )
 
 from ..properties import Choice, Flag, Number, refused_value
@@ -50,7 +50,7 @@ _FILTER_VALUES = f"{_PREFIX}bloom-filter-ndv.column."
 _DICTIONARIES = f"{_PREFIX}dict-encoding-enabled.column."
 _STATISTICS = f"{_PREFIX}stats-enabled.column."
 _OF_COLUMNS = (_FILTERS, _FILTER_RATES, _FILTER_VALUES, _DICTIONARIES, _STATISTICS)
-_RATE = re.compile(r"[0-9]*\.?[0-9]+([eE]-?[0-9]{1,3})?")
+_RATE = lazy_pattern(r"[0-9]*\.?[0-9]+([eE]-?[0-9]{1,3})?")
 _WITHOUT_FILTERS = ("boolean", "variant", "unknown")
 """Types of whose values Parquet makes no Bloom filters."""
 

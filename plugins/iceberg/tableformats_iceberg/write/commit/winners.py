@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -15,6 +14,7 @@ from tableformats.plugin import (
     ScanReport,
     TableChange,
     flat,
+    lazy_pattern,
     to_numpy,
 )
 from tableformats.plugin import compute as pc
@@ -29,7 +29,7 @@ __all__ = ["APPLICATION", "applications_of", "committed_since", "id_of", "snapsh
 
 APPLICATION = "tableformats.application."
 """With the name of an application behind it: the summary's key of the number of its last transaction."""
-_NUMBER = re.compile(r"-?[0-9]{1,19}")
+_NUMBER = lazy_pattern(r"-?[0-9]{1,19}")
 
 
 def snapshots_between(metadata: TableMetadata, older: int | None, newest: int | None) -> list[Snapshot]:

@@ -20,6 +20,7 @@ from tableformats.plugin import (
     StructType,
     UnsupportedFeatureError,
     dataclass,
+    lazy_pattern,
     strings,
     text_buffers,
 )
@@ -32,7 +33,7 @@ __all__ = ["MetricsMode", "check_metrics", "cut_bounds", "metrics_modes"]
 _PREFIX = "write.metadata.metrics."
 _DEFAULT, _COLUMN, _INFERRED = f"{_PREFIX}default", f"{_PREFIX}column.", f"{_PREFIX}max-inferred-column-defaults"
 _INFERRED_COLUMNS = 100
-_TRUNCATE = re.compile(r"truncate\((\d{1,9})\)")
+_TRUNCATE = lazy_pattern(r"truncate\((\d{1,9})\)")
 
 
 @dataclass(frozen=True)
