@@ -47,3 +47,13 @@ def test_the_last_try(pauses: list[float], tries: int, seconds: float, made: lis
             lambda attempt: LOST, CommitOptions(tries=tries, timeout=seconds, first_wait=1, longest_wait=9), "the prize"
         )
     assert pauses == made and caught.value.hint
+
+
+@pytest.mark.parametrize("name", ["timeout", "first_wait", "longest_wait", "tries"])
+def test_options_are_numbers_in_their_limits(name: str) -> None:
+    least = 1 if name == "tries" else 0
+    for value in (least, least + 1, *((0.5, 2.5) if name != "tries" else ())):
+        assert getattr(CommitOptions(**{name: value}), name) == value
+    for wrong in (least - 1, True, False, "1", None, float("nan"), *((1.5,) if name == "tries" else (-0.1,))):
+        with pytest.raises(ValueError, match=f"{name} must be a number"):
+            CommitOptions(**{name: wrong})
