@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +76,70 @@ def test_decimals_are_compared_with_floats_as_arrow_does(tmp_path: Path, filter:
     dataset = tf.open_table(tmp_path).scan().to_arrow_dataset()
     assert dataset.to_table(filter=filter) == ds.dataset(rows).to_table(filter=filter).cast(dataset.schema)
     assert dataset.count_rows(filter) == ds.dataset(rows).count_rows(filter=filter) == 1
+
+
+F = pc.field
+EXACT = 2**24
+"""Up to here each integer is a float."""
+
+
+@pytest.fixture(scope="module")
+def numbers(tmp_path_factory: pytest.TempPathFactory) -> tuple[pa.Table, ScanDataset]:
+    rows = pa.table(
+        {
+            "i": [1, 2, 7],
+            "m": pa.array([Decimal("1.50"), Decimal("2.50"), None], pa.decimal128(10, 2)),
+            "s": ["a", "b", None],
+            "b": [True, False, None],
+            "x": [0.0, -0.0, 1.5],
+            "st": [{"y": 1.0}, {"y": 2.0}, {"y": float(EXACT)}],
+        }
+    )
+    root = str(tmp_path_factory.mktemp("numbers"))
+    deltalake.write_deltalake(root, rows)
+    return rows, tf.open_table(root).scan().to_arrow_dataset()
+
+
+@pytest.mark.parametrize(
+    ("filter", "is_exact"),
+    [
+        (F("i") > 1, True),
+        (F("i") > 1.5, False),
+        (F("i").isin([0, 1]), True),
+        (F("i").isin([1.0, 2.0]), False),
+        (F("m") > Decimal("1.50"), True),
+        (F("m") > 1.5, False),
+        (F("s") == "a", True),
+        (F("s").isin(["a", "b"]), True),
+        (F("b") == True, True),  # noqa: E712
+        (F("x") > 1.5, True),
+        (F("x") > Decimal("1.5"), False),
+        (F("x") == EXACT, True),
+        (F("x") == EXACT + 1, False),
+        (F("x") >= -EXACT, True),
+        (F("x") >= -EXACT - 1, False),
+        (F("x").is_nan(), True),
+        (F("x").isin([1.5, 2.5]), True),
+        (F("x").isin([1.5, 0.0]), False),
+        (F("x").isin([-0.0]), False),
+        (F("st", "y") > EXACT + 1, False),
+        (F("st", "y") > 1.5, True),
+        ((F("i") > 1) & (F("x") > 1.5), True),
+        ((F("i") > 1) | ~(F("m") > 1.5), False),
+    ],
+)
+def test_conditions_that_arrow_may_answer_otherwise_are_not_translated(
+    filter: pc.Expression, is_exact: bool, numbers: tuple[pa.Table, ScanDataset]
+) -> None:
+    """It rounds integers and decimals to floats, and tells the zeros in a list apart."""
+    rows, dataset = numbers
+    if is_exact:
+        assert dataset.filter(filter).count_rows() == dataset.count_rows(filter)
+    else:
+        with pytest.raises(UnsupportedFeatureError, match="compares these types of numbers otherwise"):
+            dataset.filter(filter)
+    assert dataset.count_rows(filter) == ds.dataset(rows).count_rows(filter=filter)
+    assert dataset.to_table(filter=filter).num_rows == ds.dataset(rows).count_rows(filter=filter)
 
 
 def test_the_filter_of_the_scan_stays(scan: tf.Scan) -> None:
