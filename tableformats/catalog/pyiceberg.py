@@ -173,8 +173,7 @@ class PyIcebergCatalog(Catalog):
             except Exception as error:
                 self._raise(error, identifier)
             if vended:
-                kept = {k: v for k, v in table.storage_options.items() if k not in vended}
-                return self._with_credentials(table, {**kept, **vended})
+                return self._with_credentials(table, {**table.storage_options, **vended})
         return self.load(identifier)
 
     # ---- commits ------------------------------------------------------------------------------------------------

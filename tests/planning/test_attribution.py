@@ -13,8 +13,10 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 import tableformats as tf
+from tableformats.inspect.why import _range_text
 from tableformats.planning import jobs
 from tableformats.planning.attribution import Reason
+from tableformats.planning.attribution.verdicts import KnownRange
 from tests.support.delta_log import DeltaLog, add, field, stats
 
 Bound = tuple[int, int] | None
@@ -198,6 +200,26 @@ def test_files_of_which_one_bound_is_known_have_cut_bounds(tmp_path):
         plan = tf.open_table(log.root).scan(condition).plan()
         assert sorted(Path(uri).name for uri in plan.file_uris()) == kept, condition
         assert plan.attribution.parts[0].kept == {Reason.CUT_BOUNDS: len(kept)}, condition
+
+
+@pytest.mark.parametrize(
+    ("known", "text"),
+    [
+        (("bounds", 1, 9, False, False), "bounds of x: 1 to 9"),
+        (("bounds", 1, 9, True, False), "bounds of x: 1 to 9, may be NULL"),
+        (("bounds", 1.5, 1.5, True, True), "bounds of x: 1.5, may be NULL or NaN"),
+        (("bounds", None, 9, False, True), "bounds of x: unknown to 9, may be NaN"),
+        (("bounds", "a", None, False, False), "bounds of x: 'a' to unknown"),
+        (("bounds", None, None, True, False), "bounds of x: unknown, may be NULL"),
+        (("bounds", None, None, False, False), "bounds of x: unknown"),
+        (("partition", None, None, True, False), "partition of x: NULL"),
+        (("partition", None, None, False, False), "partition of x: unknown"),
+        (("partition", "b", "b", False, False), "partition of x: 'b'"),
+        (("partition", b"\x1b", b"\x1b", False, False), "partition of x: b'\\x1b'"),
+    ],
+)
+def test_what_is_known_of_a_column_is_told(known, text):
+    assert _range_text(KnownRange("x", *known)) == text
 
 
 def test_only_columns_that_lack_statistics_are_blamed(table):
