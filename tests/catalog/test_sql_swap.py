@@ -1,0 +1,56 @@
+"""The row of a table in the database of a SQL catalog: it alone is asked and changed, and only in its old state."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tableformats.catalog.swaps import sql as swaps
+from tableformats.io.stores.base import PutOutcome
+
+NAMES = list(itertools.product("ab", "nm", "tu"))
+"""Catalogs, namespaces and names: each with a table of its own, all in one database."""
+
+
+@pytest.fixture
+def catalogs(tmp_path: Path) -> dict[str, Any]:
+    pyiceberg = pytest.importorskip("pyiceberg.catalog.sql")
+    pytest.importorskip("sqlalchemy")
+    given = {"uri": f"sqlite:///{tmp_path}/c.db", "warehouse": str(tmp_path)}
+    found = {name: pyiceberg.SqlCatalog(name, **given) for name in "ab"}
+    rows = pyiceberg.IcebergTables.__table__
+    with found["a"].engine.begin() as connection:
+        for catalog, namespace, name in NAMES:
+            values = {"catalog_name": catalog, "table_namespace": namespace, "table_name": name}
+            connection.execute(rows.insert().values(**values, metadata_location=f"{catalog}{namespace}{name}-0"))
+    return found
+
+
+def locations(catalogs: dict[str, Any]) -> list[str | None]:
+    return [swaps.located(catalogs[catalog], (namespace, name)) for catalog, namespace, name in NAMES]
+
+
+@pytest.mark.parametrize("at", range(len(NAMES)))
+def test_one_row_is_changed(catalogs: dict[str, Any], at: int) -> None:
+    expected = [f"{''.join(names)}-0" for names in NAMES]
+    assert locations(catalogs) == expected
+    catalog, namespace, name = NAMES[at]
+    given = catalogs[catalog], (namespace, name)
+    assert swaps.swap(*given, "another", "new") is PutOutcome.LOST
+    assert swaps.swap(*given, expected[at - 1], "new") is PutOutcome.LOST
+    assert locations(catalogs) == expected
+    assert swaps.swap(*given, expected[at], "new") is PutOutcome.WON
+    expected[at] = "new"
+    assert locations(catalogs) == expected
+    with catalogs[catalog].engine.connect() as connection:
+        asked = "SELECT previous_metadata_location FROM iceberg_tables WHERE metadata_location = 'new'"
+        found = connection.exec_driver_sql(asked).fetchall()
+    assert found == [(f"{catalog}{namespace}{name}-0",)]
+
+
+def test_a_table_that_is_not_there(catalogs: dict[str, Any]) -> None:
+    assert swaps.located(catalogs["a"], ("n", "nowhere")) is None
+    assert swaps.swap(catalogs["a"], ("n", "nowhere"), "anm-0", "new") is PutOutcome.LOST
