@@ -7,7 +7,7 @@ import io
 import json
 import random
 import uuid
-from decimal import Decimal
+from decimal import Context, Decimal
 from pathlib import Path
 from typing import Any
 
@@ -346,6 +346,46 @@ class TestDamage:
         relabelled(path, record(avro_field("x", 1, decimal)))
         with pytest.raises(CorruptMetadataError, match="more than 2 digits"):
             snapshot(tmp_path, path, 1, Field(1, "c", DecimalType(2, 0))).scan().to_arrow()
+
+    @pytest.mark.parametrize(
+        ("precision", "number", "is_read"),
+        [
+            (2, 99, True),
+            (2, 100, False),
+            (2, -99, True),
+            (2, -100, False),
+            (38, 10**38 - 1, True),
+            (38, 10**38, False),
+            (38, 1 - 10**38, True),
+            (1, 0, True),
+        ],
+    )
+    def test_decimals_have_no_more_digits(self, tmp_path: Path, precision: int, number: int, is_read: bool) -> None:
+        stored = number.to_bytes(17, "big", signed=True)
+        path = write(tmp_path, record(avro_field("x", 1, "bytes")), [{"x": stored}, {"x": b"\x01"}])
+        kind = {"type": "bytes", "logicalType": "decimal", "precision": precision, "scale": 1}
+        relabelled(path, record(avro_field("x", 1, kind)))
+        scan = snapshot(tmp_path, path, 2, Field(1, "c", DecimalType(precision, 1))).scan()
+        if not is_read:
+            with pytest.raises(CorruptMetadataError, match=f"more than {precision} digits"):
+                scan.to_arrow()
+            return
+        assert [value.scaleb(1, Context(prec=99)) for value in scan.to_arrow()["c"].to_pylist()] == [number, 1]
+
+    @pytest.mark.parametrize(
+        ("precision", "scale", "refused"),
+        [(1, 0, ""), (1, 1, ""), (38, 38, ""), (1, 2, "no precision"), (0, 0, "0 digits"), (2, -1, "no precision")],
+    )
+    def test_digits_of_decimals(self, tmp_path: Path, precision: int, scale: int, refused: str) -> None:
+        path = write(tmp_path, record(avro_field("x", 1, "bytes")), [{"x": b"\x01"}])
+        kind = {"type": "bytes", "logicalType": "decimal", "precision": precision, "scale": scale}
+        relabelled(path, record(avro_field("x", 1, kind)))
+        scan = snapshot(tmp_path, path, 1, Field(1, "c", DecimalType(max(precision, 1), max(scale, 0)))).scan()
+        if refused:
+            with pytest.raises(TableFormatsError, match=refused):
+                scan.to_arrow()
+        else:
+            assert scan.to_arrow()["c"].to_pylist() == [Decimal((0, (1,), -scale))]
 
     def test_files_without_ids_are_refused_by_name(self, tmp_path: Path) -> None:
         path = write(tmp_path, record(avro_field("x", None, "int")), [{"x": 1}])
