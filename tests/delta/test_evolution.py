@@ -337,6 +337,13 @@ def test_properties_that_are_not_set(name: str, value: str, error: type[Exceptio
         Table().alter(properties={name: value})
 
 
+def test_the_feature_that_a_property_needs_and_nobody_writes_is_named() -> None:
+    with pytest.raises(tf.UnsupportedFeatureError, match="'icebergCompatV2', which is not written"):
+        Table().alter(properties={"delta.universalFormat.enabledFormats": "iceberg"})
+    with pytest.raises(tf.UnsupportedFeatureError, match="the property is not known"):
+        Table().alter(properties={"delta.somethingNew": "1"})
+
+
 def test_mapping_is_not_switched_off() -> None:
     refused(mapped(), "delta.columnMapping.mode", properties={"delta.columnMapping.mode": None})
     refused(mapped(), "delta.columnMapping.mode", properties={"delta.columnMapping.mode": "none"})

@@ -48,6 +48,14 @@ _SWITCHES = {
     "delta.enableTypeWidening": "typeWidening",
 }
 """Properties that are true or false, with the feature that true needs."""
+_NOT_WRITTEN = {
+    "delta.enableIcebergCompatV1": "icebergCompatV1",
+    "delta.enableIcebergCompatV2": "icebergCompatV2",
+    "delta.enableIcebergCompatV3": "icebergCompatV3",
+    "delta.enableVariantShredding": "variantShredding",
+    "delta.universalFormat.enabledFormats": "icebergCompatV2",
+}
+"""Properties that need features which are not written, with these features."""
 _PLAIN_SWITCHES = (
     "delta.checkpoint.writeStatsAsJson",
     "delta.checkpoint.writeStatsAsStruct",
@@ -124,6 +132,8 @@ def check_property(name: str, value: str) -> None:
         return
     if _OWN.fullmatch(name):
         raise _refused("the property is kept by writers, and not set by users", name)
+    if name in _NOT_WRITTEN:
+        raise _refused(f"the property needs the feature {_NOT_WRITTEN[name]!r}, which is not written", name)
     if name not in _VALUES:
         raise _refused("the property is not known", name)
     fits, what = _VALUES[name]
