@@ -62,7 +62,7 @@ def test_tests_that_call_the_function_come_before_others_of_its_file() -> None:
         "tests/a.py::quick": (1.0, [("m.py", "f"), ("m.py", "g")]),
         "tests/b.py::other": (0.5, [("m.py", "g")]),
         "tests/b.py::own": (3.0, [("m.py", "f")]),
-        "tests/b.py::long": (99.0, [("m.py", "f")]),
+        "tests/b.py::long": (999.0, [("m.py", "f")]),
         "tests/c.py::elsewhere": (0.1, [("n.py", "f")]),
     }
     change = Change("m.py", "f", 0, 1, "1", "2", 1)
