@@ -144,9 +144,9 @@ def check_sources(schema: Json, spec: Json, are_new: bool) -> None:
         if transform == "void":
             continue
         for source_id in one.get("source-ids") or [one.get("source-id")]:
-            field, in_collection = found.get(source_id, (None, False))
-            if field is None:
+            if source_id not in found:
                 _refuse(name, f"its source column {source_id} is not in the schema; remove the field first")
+            field, in_collection = found[source_id]
             if are_new or not isinstance(field["type"], str):
                 _check_source(name, transform, text, field, in_collection)
     if are_new and "spec-id" in spec:

@@ -22,12 +22,12 @@ def bins_to_merge(manifests: Sequence[Manifest], properties: Mapping[str, str]) 
         Of one content; new ones first. A group is of one spec and about as large as a manifest shall be. The group of
         the first manifest is merged only if it has ``commit.manifest.min-count-to-merge`` or more.
     """
-    if not MERGE_ENABLED.of(properties) or not manifests:
+    if not MERGE_ENABLED.of(properties):
         return []
     most, least = TARGET_SIZE.of(properties), MIN_COUNT_TO_MERGE.of(properties)
-    by_spec: dict[int, list[int]] = {}
+    by_spec: dict[int | None, list[int]] = {}
     for number, manifest in enumerate(manifests):
-        by_spec.setdefault(-1 if manifest.spec_id is None else manifest.spec_id, []).append(number)
+        by_spec.setdefault(manifest.spec_id, []).append(number)
     found = []
     for numbers in by_spec.values():
         for group in _packed_from_the_end(numbers, manifests, most):
