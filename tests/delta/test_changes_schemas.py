@@ -232,6 +232,7 @@ class TestPartitions:
         log.commit(2, remove("%61%20b"))
         assert changes_of(log.root, starting)[-1] == ("delete", 2, (1, "x"))
         assert changes_of(log.root, 2, filter="p = 'y'") == []
+        assert tf.open_table(log.root).changes(2).files["size_bytes"].to_pylist() == [0]
 
     def test_removes_whose_values_are_gone(self, tmp_path: Path) -> None:
         log = self.partitioned(tmp_path)

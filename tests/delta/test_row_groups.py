@@ -257,6 +257,19 @@ def test_partition_values_that_are_null(tmp_path: Path, part: dict[str, Any], wh
     assert kept(plan(log, where)) == ["odd"]
 
 
+@pytest.mark.parametrize("kinds", [{}, {"n": pa.string()}, {"n": pa.int64()}])
+def test_partition_values_whose_twin_is_missing_or_of_another_type(tmp_path: Path, kinds: dict[str, Any]) -> None:
+    twins = pa.struct([("p", pa.string()), *kinds.items()])
+    files = [file(name, parsed(), p=p, n=n) for name, p, n in (("f", "a", 1), ("g", "b", 2), ("h", "b", 10))]
+    for one in files:
+        one["partitionValues_parsed"] = {"p": one["partitionValues"][0][1], **dict.fromkeys(kinds)}
+    kind = pa.struct([*ADD_FIELDS, ("stats_parsed", parsed_type(COLUMNS)), ("partitionValues_parsed", twins)])
+    log = checkpoint(tmp_path / "t", files, 1, add_type=kind)
+    assert kept(plan(log, "n > 1")) == ["g", "h"]
+    assert kept(plan(log, "n > 9 AND p = 'b'")) == ["h"]
+    assert kept(plan(log, "n > 9 AND p = 'a'")) == []
+
+
 def test_text_without_a_parsed_twin_keeps_its_group(tmp_path: Path) -> None:
     files = [
         file("parsed", parsed(i=(0, 9))),

@@ -291,6 +291,13 @@ def test_features(rule: str, plant: Callable[[Planted], Any], tmp_path: Path) ->
     assert rule in planted.rules()
 
 
+def test_the_first_row_id_needs_a_high_water_mark(tmp_path: Path) -> None:
+    planted = Planted(tmp_path / "t", {**PROTOCOL, "minReaderVersion": 1})
+    planted.commit({"protocol": WITH_FEATURES})
+    planted.commit(planted.file("h", [1], baseRowId=0, defaultRowCommitVersion=planted.next))
+    assert planted.rules() == {"row-ids"}
+
+
 @pytest.mark.parametrize(
     ("rule", "change"),
     [

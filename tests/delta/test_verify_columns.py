@@ -14,7 +14,7 @@ import pytest
 from tableformats_delta.verification import column_rules
 from tableformats_delta.verification.file_rules import statistics_violations
 from tableformats_delta.verification.plain_statistics import doubtful_statistics
-from tableformats_delta.verification.stored_actions import StoredActions
+from tableformats_delta.verification.stored_actions import StoredActions, as_json
 
 import tableformats as tf
 
@@ -187,3 +187,19 @@ def test_faults_of_a_checkpoint(name: str, tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(StoredActions, "can_hold", lambda *_: False)
     monkeypatch.setattr(column_rules, "LEAST_TEXTS", 1 << 30)
     assert found() == in_columns
+
+
+def test_a_row_of_a_checkpoint_as_json() -> None:
+    """Without what JSON does not have: NULL, and statistics as structs."""
+    row = {
+        "path": "a",
+        "size": None,
+        "stats_parsed": {"numRecords": 1},
+        "partitionValues_parsed": None,
+        "tags": [("k", "v"), (1, None)],
+        "partitionValues": [],
+        "deletionVector": {"storageType": "u", "offset": None},
+        "format": {"provider": None},
+    }
+    found = {"path": "a", "tags": {"k": "v", "1": None}, "partitionValues": {}, "deletionVector": {"storageType": "u"}}
+    assert as_json(row) == found

@@ -316,6 +316,25 @@ def test_what_a_column_or_a_property_asks_is_refused_by_name(
 
 
 @pytest.mark.parametrize(
+    "told",
+    [
+        {"delta.identity.step": 1},
+        {"delta.identity.start": 1},
+        {"delta.identity.start": 1, "delta.identity.step": 0},
+        {"delta.identity.start": 1, "delta.identity.step": 1.0},
+        {"delta.identity.start": True, "delta.identity.step": 1},
+        {"delta.identity.start": 2**63, "delta.identity.step": 1},
+        {"delta.identity.start": "one", "delta.identity.step": 1},
+    ],
+)
+def test_an_identity_column_that_says_no_numbers_is_damaged(tmp_path: Path, told: dict[str, Any]) -> None:
+    table = local_table(tmp_path, field("id", "long", told), protocol=with_features("identityColumns"))
+    with pytest.raises(tf.CorruptMetadataError) as caught:
+        table.append(ROWS)
+    assert caught.value.field == "id"
+
+
+@pytest.mark.parametrize(
     ("protocol", "error"),
     [
         ({"minReaderVersion": 1, "minWriterVersion": 8}, tf.UnsupportedFeatureError),

@@ -65,7 +65,7 @@ def fit_decimal(value: decimal.Decimal, precision: int, scale: int) -> decimal.D
     if not value.is_finite() or value.adjusted() > 50:
         raise ValueError(str(value))
     try:
-        fitted = value.quantize(decimal.Decimal((0, (1,), -scale)), context=_CONTEXT)
+        fitted = value.quantize(decimal.Decimal(f"1e{-scale}"), context=_CONTEXT)
     except (decimal.Inexact, decimal.InvalidOperation):
         raise ValueError(str(value)) from None
     if fitted and fitted.adjusted() + 1 > precision - scale:

@@ -223,7 +223,7 @@ def _default_value(node: Node, kind: Type) -> Any:
         pairs = zip(keys, values, strict=True)
         return [(_default_value(k, kind.key.type), _default_value(v, kind.value.type)) for k, v in pairs]
     if isinstance(kind, DecimalType):
-        found = decimal.Decimal(_checked(value, str)).quantize(decimal.Decimal((0, (1,), -kind.scale)), context=EXACT)
+        found = decimal.Decimal(_checked(value, str)).quantize(decimal.Decimal(f"1e{-kind.scale}"), context=EXACT)
         if found.copy_abs() > kind.greatest:
             raise ValueError
         return found

@@ -164,7 +164,7 @@ def default_json(value: Any, kind: Any) -> Any:
         )
     if kind.startswith("decimal"):
         scale = int(kind.partition(",")[2].strip(" )"))
-        exact = decimal.Decimal(str(value)).quantize(decimal.Decimal((0, (1,), -scale)), context=EXACT)
+        exact = decimal.Decimal(str(value)).quantize(decimal.Decimal(f"1e{-scale}"), context=EXACT)
         if exact != decimal.Decimal(str(value)):
             raise ValueError(f"{value} has more than {scale} decimal places")
         return f"{exact:f}"
