@@ -71,5 +71,43 @@ EQUIVALENT: dict[str, str] = {
     "tableformats/io/stores/renewing.py:RenewingStore._store: 0 -> 1": (
         "the store is opened anew for each request, which takes time alone"
     ),
+    **{
+        f"plugins/delta/tableformats_delta/json/columns.py:_cast_left: {change}": reason
+        for change, reason in {
+            "True -> False": "no cell is left to be converted one by one",
+            "True -> False (number 2)": "no cell is left to be converted one by one",
+            "False -> True (number 2)": "Arrow reads every number of JSON",
+        }.items()
+    },
+    **{
+        f"plugins/delta/tableformats_delta/json/columns.py:_double: {change}": "a number beyond all doubles is not 0"
+        for change in ("number < 0 -> (number <= 0)", "0 -> 1")
+    },
+    **{
+        f"plugins/delta/tableformats_delta/json/values.py:fit_decimal: {change}": (
+            "no type has as many digits before the point"
+        )
+        for change in ("value.adjusted() > 50 -> (value.adjusted() >= 50)", "50 -> 51")
+    },
+    "plugins/delta/tableformats_delta/maintenance/action_file.py:ActionFile._flush: "
+    "(size := table.nbytes) < _KEPT_BYTES -> ((size := table.nbytes) <= _KEPT_BYTES)": (
+        "whether a file stays in memory decides the time alone"
+    ),
+    "plugins/delta/tableformats_delta/write/transaction.py:DeltaTransaction.turn: "
+    "self.snapshot is None or not self._storage.is_local -> ((self.snapshot is None) and "
+    "(not self._storage.is_local))": "a commit that would lose is written or not, which decides the time alone",
+    "plugins/delta/tableformats_delta/write/target.py:_changes_target: 1 -> 2": "any id will do that no column has",
+    "plugins/delta/tableformats_delta/snapshot/table_state.py:_files_ahead: segment.checksum.version == segment.version"
+    " -> (segment.checksum.version != segment.version)": "which files are read ahead decides the time alone",
+    "plugins/delta/tableformats_delta/maintenance/after_commit.py:keep_up: 2 -> 3": (
+        "how much memory a cached commit counts for decides the time alone"
+    ),
+    **{
+        f"plugins/iceberg/tableformats_iceberg/write/swap.py:_encoded: {change}": "the text is the same when inflated"
+        for change in ("6 -> 7", "0 -> 1")
+    },
+    "plugins/iceberg/tableformats_iceberg/write/swap.py:_encoded: False -> True": (
+        "a letter that is escaped in JSON is that letter"
+    ),
 }
 """{name of a change: why every answer, error and limit is the same}."""

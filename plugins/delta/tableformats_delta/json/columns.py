@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import decimal
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -209,26 +209,36 @@ def _numbers(kind: pa.DataType, values: np.ndarray, cells: np.ndarray) -> pa.Arr
 
 def _fill_integers(members: MemberColumns, column: int, values: np.ndarray, cells: np.ndarray) -> None:
     """Convert the cells that the kernel left."""
-    for row, number in _left(members, column, cells):
-        values[row], cells[row] = _int64(number)
+    _fill(members, column, values, cells, _int64)
 
 
 def _fill_doubles(members: MemberColumns, column: int, values: np.ndarray, cells: np.ndarray) -> None:
     """Convert the cells that the kernel left."""
-    if (cells == _LEFT).any() and not _cast_left(members, column, values, cells):
-        for row, number in _left(members, column, cells):
-            values[row], cells[row] = _double(number)
+    if not _cast_left(members, column, values, cells):
+        _fill(members, column, values, cells, _double)
 
 
 def _fill_decimals(members: MemberColumns, column: int, scale: int, values: np.ndarray, cells: np.ndarray) -> None:
     """Convert the cells that the kernel left."""
-    for row, number in _left(members, column, cells):
-        cells[row] = _NULL
+
+    def halves(number: Any) -> tuple[int, int] | None:
         fitted = _fitted(number, scale)
-        if fitted is not None:
-            unscaled = int(fitted.scaleb(scale, EXACT)) & (1 << 128) - 1
-            values[row] = unscaled & (1 << 64) - 1, unscaled >> 64
-            cells[row] = _VALUE
+        if fitted is None:
+            return None
+        unscaled = int(fitted.scaleb(scale, EXACT)) & (1 << 128) - 1
+        return unscaled & (1 << 64) - 1, unscaled >> 64
+
+    _fill(members, column, values, cells, halves)
+
+
+def _fill(
+    members: MemberColumns, column: int, values: np.ndarray, cells: np.ndarray, value_of: Callable[[Any], Any]
+) -> None:
+    for row, number in _left(members, column, cells):
+        value = value_of(number)
+        cells[row] = _NULL
+        if value is not None:
+            values[row], cells[row] = value, _VALUE
 
 
 def _left(members: MemberColumns, column: int, cells: np.ndarray) -> Iterator[tuple[int, Any]]:
@@ -255,6 +265,8 @@ def _cast_left(members: MemberColumns, column: int, values: np.ndarray, cells: n
     from tableformats.plugin import compute as pc
 
     rows = np.flatnonzero(cells == _LEFT)
+    if not len(rows):
+        return True
     if np.isin(members.kinds(column)[rows], (TEXT, ESCAPED)).any():
         return False
     offsets, data = members.raw(column, cells)
@@ -298,23 +310,20 @@ def _decimal(text: str) -> decimal.Decimal | None:
         return None
 
 
-def _int64(number: Any) -> tuple[int, int]:
-    """Value and cell state of a number as int64."""
-    try:
-        value = int(fit_decimal(decimal.Decimal(number), 19, 0))
-    except (ValueError, TypeError, ArithmeticError):
-        return 0, _NULL
-    return (value, _VALUE) if value in INT_RANGES["long"] else (0, _NULL)
+def _int64(number: Any) -> int | None:
+    """A number as int64."""
+    fitted = _fitted(number, 0)
+    return int(fitted) if fitted is not None and int(fitted) in INT_RANGES["long"] else None
 
 
-def _double(number: Any) -> tuple[float, int]:
-    """Value and cell state of a number, or of a string that spells one, as a double."""
+def _double(number: Any) -> float | None:
+    """A number, or a string that spells one, as a double."""
     try:
-        return (parse_float(number) if isinstance(number, str) else float(number)), _VALUE
+        return parse_float(number) if isinstance(number, str) else float(number)
     except (ValueError, TypeError):
-        return 0.0, _NULL
+        return None
     except OverflowError:
-        return float("-inf" if number < 0 else "inf"), _VALUE
+        return float("-inf" if number < 0 else "inf")
 
 
 def _fitted(number: Any, scale: int) -> decimal.Decimal | None:
