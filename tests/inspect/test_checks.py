@@ -68,6 +68,10 @@ def test_clustering_counts_every_file_once(tmp_path: Path) -> None:
     assert by_partition.depths.tolist() == [1, 4, 4, 4, 4]
     assert [c.column for c in table.clustering()] == ["p", "i", "x"]
     assert "up to" not in table.clustering("x")[0]._repr_html_()
+    (deep,) = table_of(
+        tmp_path / "deep", *({"i": (n, n + depth - 1)} for depth in (1, 4) for n in range(4))
+    ).clustering("i")
+    assert deep.depths.max() > 3 and "3 to 4" in deep._repr_html_() and "1 to 1" not in deep._repr_html_()
 
 
 def test_clustering_of_an_unknown_column_names_near_ones(tmp_path: Path) -> None:

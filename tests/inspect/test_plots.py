@@ -98,6 +98,8 @@ def test_pictures_show_the_figures_and_escape_names(table: tf.Table) -> None:
     ]
     assert drawn == list(axes.flat)
     assert [bar.get_width() for bar in drawn[0].patches] == list(plan.report.funnel.values())
+    *others, planned = drawn[0].patches
+    assert planned.get_facecolor() not in {bar.get_facecolor() for bar in others}
     assert sum(bar.get_height() for bar in drawn[1].patches) == 3
     assert sum(bar.get_height() for bar in drawn[2].patches) == 3
     assert sum(bar.get_height() for bar in drawn[3].patches) == 4

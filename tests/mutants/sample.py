@@ -40,17 +40,17 @@ FIRST, MOST = 40, 400
 """How many tests a mutant meets at first, and then."""
 SECONDS = 100.0
 """Longer tests are not asked. A test takes up to ten times as long while its calls are written down."""
-_COMPARED: Mapping[type[ast.cmpop], str] = {
-    ast.Lt: "<=",
-    ast.LtE: "<",
-    ast.Gt: ">=",
-    ast.GtE: ">",
-    ast.Eq: "!=",
-    ast.NotEq: "==",
-    ast.Is: "is not",
-    ast.IsNot: "is",
-    ast.In: "not in",
-    ast.NotIn: "in",
+_COMPARED: Mapping[type[ast.cmpop], type[ast.cmpop]] = {
+    ast.Lt: ast.LtE,
+    ast.LtE: ast.Lt,
+    ast.Gt: ast.GtE,
+    ast.GtE: ast.Gt,
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.Is: ast.IsNot,
+    ast.IsNot: ast.Is,
+    ast.In: ast.NotIn,
+    ast.NotIn: ast.In,
 }
 _COUNTED: Mapping[type[ast.operator], type[ast.operator]] = {
     ast.Add: ast.Sub,
@@ -150,8 +150,7 @@ def runs_at_import(text: str, function: str) -> bool:
 def replacements(node: ast.AST) -> Iterator[str]:
     """Sources that may stand in the place of an expression."""
     if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in _COMPARED:
-        left, right = ast.unparse(node.left), ast.unparse(node.comparators[0])
-        yield f"({left} {_COMPARED[type(node.ops[0])]} {right})"
+        yield f"({ast.unparse(ast.Compare(node.left, [_COMPARED[type(node.ops[0])]()], node.comparators))})"
     elif isinstance(node, ast.BoolOp):
         word = " or " if isinstance(node.op, ast.And) else " and "
         yield f"({word.join(f'({ast.unparse(value)})' for value in node.values)})"
@@ -160,7 +159,7 @@ def replacements(node: ast.AST) -> Iterator[str]:
     elif isinstance(node, ast.BinOp) and type(node.op) in _COUNTED:
         yield f"({ast.unparse(ast.BinOp(node.left, _COUNTED[type(node.op)](), node.right))})"
     elif isinstance(node, ast.IfExp):
-        yield f"({ast.unparse(node.orelse)} if {ast.unparse(node.test)} else {ast.unparse(node.body)})"
+        yield f"({ast.unparse(ast.IfExp(node.test, node.orelse, node.body))})"
     elif isinstance(node, ast.Constant) and isinstance(node.value, bool):
         yield repr(not node.value)
     elif isinstance(node, ast.Constant) and isinstance(node.value, int):

@@ -49,7 +49,13 @@ def test_functions_that_an_import_calls_are_told() -> None:
 
 @pytest.mark.parametrize(
     ("source", "mutant"),
-    [("a | (b == c)", "(a & (b == c))"), ("(a - b) - (c - d)", "(a - b + (c - d))"), ("a + b * c", "(a - b * c)")],
+    [
+        ("a | (b == c)", "(a & (b == c))"),
+        ("(a - b) - (c - d)", "(a - b + (c - d))"),
+        ("a + b * c", "(a - b * c)"),
+        ("(a == b) != c", "((a == b) == c)"),
+        ("a if b else (c if d else e)", "((c if d else e) if b else a)"),
+    ],
 )
 def test_operands_stay_together(source: str, mutant: str) -> None:
     assert [*replacements(ast.parse(source, mode="eval").body)] == [mutant]

@@ -62,6 +62,10 @@ EQUIVALENT: dict[str, str] = {
     "tableformats/expressions/rewrites.py:_truncated: abs(time) < 2**62 -> (abs(time) <= 2 ** 62)": (
         "files are pruned by this one microsecond, or not, and both are right"
     ),
+    "tableformats/engines/arrow/writing/data_files.py:FileWriter._flush_greatest: "
+    "self._pending_bytes <= self._buffer_bytes // 2 -> (self._pending_bytes < self._buffer_bytes // 2)": (
+        "where just half of the buffer is free, a partition more is written early"
+    ),
     **{
         f"tableformats/planning/block_pruning.py:_coalesce_requests: {change}": (
             "one slice is asked itself or by its parent, for the same rows"

@@ -248,7 +248,10 @@ def test_new_rows_must_fulfil_the_condition_of_an_overwrite(tmp_path: Path) -> N
 def test_an_append_only_table_keeps_its_rows(tmp_path: Path) -> None:
     table = local_table(tmp_path, *COLUMNS, configuration={"delta.appendOnly": "true"})
     table.append(rows_of((1, "a", 0.5)))
-    for change in (lambda: table.delete("true"), lambda: table.overwrite(rows_of()), lambda: table.delete("id = 9")):
+    asked = table.transaction().check_rows
+    assert asked(rows_of((2, "b", 0.5))) == 1
+    changes = [lambda: table.delete("true"), lambda: table.overwrite(rows_of()), lambda: table.delete("id = 9")]
+    for change in (*changes, lambda: asked(rows_of(), "id = 9"), lambda: asked(rows_of(), "dynamic")):
         with pytest.raises(tf.UnsupportedFeatureError) as caught:
             change()
         assert caught.value.field == "appendOnly"

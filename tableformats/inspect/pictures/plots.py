@@ -96,7 +96,7 @@ class Plots:
         # A bar for one instant is a second in the middle of a minute: it would fill the picture.
         is_instant = len(moments) == 2
         widths = np.array([1_000], "timedelta64[ms]") if is_instant else np.diff(moments)
-        bottom = np.zeros(max(len(moments) - 1, 0), np.int64)
+        bottom = np.zeros(len(moments) - 1, np.int64)
         for name, counts in zip(found.operations, found.counts, strict=True):
             ax.bar(moments[:-1], counts, widths, bottom=bottom, align="edge", label=_text(name))
             bottom = bottom + counts

@@ -5,7 +5,10 @@ Spark's answers are stored (tests/golden/function_answers.json); tests/spark/tes
 
 from __future__ import annotations
 
+import hashlib
+import itertools
 import json
+import zlib
 from typing import Any
 
 import pyarrow as pa
@@ -94,6 +97,39 @@ def test_values_are_those_of_spark(text: str, mode: str) -> None:
 def test_types_of_rounded_decimals(text: str, kind: str) -> None:
     """By the rule of Spark's RoundBase, for more numbers of digits than answers are stored for."""
     assert str(type_of(value_of(text, True))) == kind
+
+
+def constant(call: str) -> object:
+    """The value of a call of constants."""
+    value = value_of(call, True)
+    found = computed(value, lambda column: None, 1)
+    assert not found.failures
+    return python_values(found.values, type_of(value))[0]
+
+
+@pytest.mark.parametrize("text", ["", "abc", "é😀", "x" * 200])
+def test_digests_are_those_of_the_standard_library(text: str) -> None:
+    data = text.encode()
+    for bits in (0, 224, 256, 384, 512):
+        assert constant(f"sha2('{text}', {bits})") == hashlib.new(f"sha{bits or 256}", data).hexdigest(), bits
+    for bits in (-1, 1, 225, 255, 257, 385, 511, 513):
+        assert constant(f"sha2('{text}', {bits})") is None, bits
+    assert constant(f"md5('{text}')") == hashlib.md5(data).hexdigest()
+    assert constant(f"sha1('{text}')") == hashlib.sha1(data).hexdigest()
+    assert constant(f"crc32('{text}')") == zlib.crc32(data)
+
+
+def distance(left: str, right: str) -> int:
+    """The least number of letters to add, remove or replace."""
+    if not left or not right:
+        return len(left) + len(right)
+    same = distance(left[1:], right[1:]) + (left[0] != right[0])
+    return min(same, distance(left[1:], right) + 1, distance(left, right[1:]) + 1)
+
+
+def test_distances_of_texts() -> None:
+    for left, right in itertools.product(("", "a", "ab", "ba", "abc", "cab", "aabb", "bcba"), repeat=2):
+        assert constant(f"levenshtein('{left}', '{right}')") == distance(left, right), (left, right)
 
 
 def test_stored_answers_are_those_of_these_expressions() -> None:

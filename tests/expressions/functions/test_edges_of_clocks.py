@@ -88,6 +88,14 @@ def test_months_that_are_added_end_where_the_type_does(call: str, last: str | No
     assert last is None or "InvalidPredicateError" not in outcome(call.format(last), ansi)
 
 
+def test_intervals_of_months_do_not_mix_with_others() -> None:
+    units = {"MONTH": "month", "YEAR": "month", "DAY": "day", "HOUR": "time", "SECOND": "time"}
+    for (a, kind), (b, other), sign in itertools.product(units.items(), units.items(), "+-"):
+        found = outcome(f"TIMESTAMP'2024-01-31 00:00:00Z' + (INTERVAL '1' {a} {sign} INTERVAL '1' {b})", True)
+        mixed = (kind == "month") != (other == "month")
+        assert ("takes no values of type interval" in found) == mixed == ("Error" in found), (a, sign, b)
+
+
 @pytest.mark.parametrize("unit", ["MICROSECOND", "MILLISECOND", "HOUR", "WEEK"])
 def test_what_is_added_ends_at_64_bits(unit: str) -> None:
     size = {"MICROSECOND": 1, "MILLISECOND": 1000, "HOUR": 3_600_000_000, "WEEK": 604_800_000_000}[unit]
