@@ -86,7 +86,7 @@ class ColumnClustering:
                 f"in {depth_text(row['depth_from'], row['depth_to'])}",
                 row["files"],
                 f"{count_text(row['files'])} files",
-                row["depth_to"] < 3,
+                row["depth_to"] <= 2,
             )
             for row in self.histogram.to_pylist()
         )

@@ -142,6 +142,11 @@ def test_conditions_that_arrow_may_answer_otherwise_are_not_translated(
     assert dataset.to_table(filter=filter).num_rows == ds.dataset(rows).count_rows(filter=filter)
 
 
+def test_a_filter_may_name_every_column(scan: tf.Scan) -> None:
+    dataset = scan.select("id").to_arrow_dataset()
+    assert dataset.filter(pc.field("id") > 7).count_rows() == dataset.count_rows(pc.field("id") > 7) == len(DATA) - 8
+
+
 def test_the_filter_of_the_scan_stays(scan: tf.Scan) -> None:
     dataset = scan.where("id < 10").to_arrow_dataset()
     assert dataset.count_rows() == 10

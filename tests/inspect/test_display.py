@@ -7,6 +7,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from types import SimpleNamespace
 
+import pyarrow as pa
 import pytest
 
 import tableformats as tf
@@ -72,6 +73,33 @@ def test_notebooks_get_pages_that_load_and_run_nothing(objects):
         assert Balanced(text).tags <= {"div", "strong", "span", "table", "tr", "th", "td"}, name
         assert "\x1b" not in text and "<script" not in text
     assert all("&lt;script&gt;\\x1b[2J" in objects.shown[name]._repr_html_() for name in ("table", "schema", "plan"))
+
+
+def shown_facts(value) -> dict[str, str]:
+    """The facts of a page by name."""
+    rows = re.findall(r"<tr[^>]*>(.*?)</tr>", value._repr_html_(), re.DOTALL)
+    cells = [[re.sub(r"<[^>]*>", "", cell) for cell in re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", row)] for row in rows]
+    return {row[0]: row[1] for row in cells if len(row) == 2}
+
+
+def test_facts_of_scans_and_plans(table):
+    limited = shown_facts(table.scan("p = 2", limit=1200, columns=["p"]))
+    assert limited == {"version": limited["version"], "filter": "p = 2", "columns": "p", "limit": "1,200"}
+    every = shown_facts(table.scan())
+    assert (every["filter"], every["limit"]) == ("none", "none") and every["version"].startswith("1")
+    assert shown_facts(table.changes(0))["versions"] == "0 to 1"
+    assert shown_facts(table.scan("p = 2").plan())["left to check on rows"] == "nothing"
+    assert shown_facts(table.scan(f"`{HOSTILE}` = 2").plan())["left to check on rows"].endswith(" = 2")
+    facts = shown_facts(table)
+    assert (facts["format"], facts["partitioned by"]) == ("delta", "p")
+
+
+def test_transforms_are_shown(tmp_path):
+    fields = ["bucket(4, id)", "day"]
+    schema = pa.schema({"id": pa.int64(), "day": pa.date32()})
+    table = tf.create_table(tmp_path / "t", schema, format="iceberg", partition_by=fields)
+    assert shown_facts(table)["partitioned by"] == "bucket[4](id), day"
+    assert shown_facts(tf.create_table(tmp_path / "u", schema, format="iceberg"))["partitioned by"] == "nothing"
 
 
 def test_the_funnel_is_bars(objects):

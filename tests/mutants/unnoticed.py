@@ -62,6 +62,10 @@ EQUIVALENT: dict[str, str] = {
     "tableformats/expressions/rewrites.py:_truncated: abs(time) < 2**62 -> (abs(time) <= 2 ** 62)": (
         "files are pruned by this one microsecond, or not, and both are right"
     ),
+    "tableformats/inspect/pictures/plots.py:Plots.timeline: 0 -> 1 (number 2)": (
+        "the middle of a minute is moved by a millisecond"
+    ),
+    "tableformats/write/group_commit.py:_sent: 0 -> 1": "the tables of one commit are of one catalog",
     "tableformats/engines/arrow/writing/data_files.py:FileWriter._flush_greatest: "
     "self._pending_bytes <= self._buffer_bytes // 2 -> (self._pending_bytes < self._buffer_bytes // 2)": (
         "where just half of the buffer is free, a partition more is written early"

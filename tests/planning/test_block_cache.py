@@ -278,7 +278,7 @@ def test_plans_after_plans(
             assert cache.used_bytes <= budget
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     commits=COMMITS,
     checkpoint=st.integers(0, 3),
@@ -305,6 +305,9 @@ def test_plans_are_what_is_known_of_each_file(
             kept = {key: verdict == ALL for key, verdict in verdicts.items() if verdict in (SOME, ALL)}
             paths = planned(log, version, filter, cache).files["path"].to_pylist()
             assert sorted(paths) == sorted(kept)
+            every = planned(log, version, None, cache)
+            mask = every.keep_mask("1 = 1" if filter is None else filter).tolist()
+            assert mask == [path in kept for path in every.files["path"].to_pylist()]
             filled = list(accumulate(live[path].rows * kept[path] for path in paths))
             enough = [n for n, rows in enumerate(filled, 1) if rows >= limit] if limit is not None else []
             paths = paths[: 0 if limit == 0 else enough[0] if enough else len(paths)]

@@ -60,7 +60,7 @@ class Plots:
         ax = _axes(ax)
         rows = found.histogram.to_pylist()
         labels = [depth_text(row["depth_from"], row["depth_to"]) for row in rows]
-        _columns(ax, labels, [row["files"] for row in rows], [row["depth_to"] < 3 for row in rows])
+        _columns(ax, labels, [row["files"] for row in rows], [row["depth_to"] <= 2 for row in rows])
         average = f"depth {found.average_depth:,.1f} on average, {count_text(found.max_depth)} at most"
         ax.set(title=_text(f"{found.column}: {average}"), xlabel="files that one value may be in", ylabel="files")
         return ax

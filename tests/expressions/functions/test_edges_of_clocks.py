@@ -88,6 +88,29 @@ def test_months_that_are_added_end_where_the_type_does(call: str, last: str | No
     assert last is None or "InvalidPredicateError" not in outcome(call.format(last), ansi)
 
 
+def test_fields_of_timestamps_that_are_made() -> None:
+    """60 seconds are the next minute."""
+    clocks = [
+        ("23", "59", "60"),
+        ("0", "0", "0"),
+        ("24", "0", "0"),
+        ("-1", "0", "0"),
+        ("0", "60", "0"),
+        ("0", "-1", "0"),
+    ]
+    clocks += [("0", "0", second) for second in ("59.999999", "60", "60.000001", "61", "-0.000001", "60.5")]
+    for hour, minute, second in clocks:
+        in_range = int(hour) in range(24) and int(minute) in range(60) and 0 <= float(second) <= 60
+        call = f"make_timestamp(2024, 2, 29, {hour}, {minute}, {second})"
+        time = dt.timedelta(hours=int(hour), minutes=int(minute), seconds=float(second))
+        text = f"{dt.datetime(2024, 2, 29) + time}"
+        expected = f"x = '{text.rstrip('0') if '.' in text else text}'"
+        assert outcome(call, False) == (expected if in_range else "NULL"), call
+        assert ("Error" in outcome(call, True)) == (not in_range), call
+    for year, month, day in ((2023, 2, 29), (2024, 0, 1), (2024, 13, 1), (2024, 1, 0), (2024, 1, 32)):
+        assert outcome(f"make_timestamp({year}, {month}, {day}, 0, 0, 0)", False) == "NULL"
+
+
 def test_intervals_of_months_do_not_mix_with_others() -> None:
     units = {"MONTH": "month", "YEAR": "month", "DAY": "day", "HOUR": "time", "SECOND": "time"}
     for (a, kind), (b, other), sign in itertools.product(units.items(), units.items(), "+-"):

@@ -362,7 +362,7 @@ def _make_timestamp(node: Function, arguments: Sequence[Vector], n: int) -> Comp
     def made(year: int, month: int, day: int, hour: int, minute: int, second: decimal.Decimal) -> int | None:
         found = _day(year, month, day)
         micros = int(second.scaleb(6, decimal.Context(prec=40)))
-        fits = 0 <= hour < 24 and 0 <= minute < 60 and (0 <= micros < 60 * _SECOND or micros == 60 * _SECOND)
+        fits = 0 <= hour < 24 and 0 <= minute < 60 and 0 <= micros <= 60 * _SECOND
         if found is None or not fits:
             if node.ansi:
                 raise RowError(f"there is no timestamp {year}-{month}-{day} {hour}:{minute}:{second}")
