@@ -142,6 +142,15 @@ def test_conditions_that_arrow_may_answer_otherwise_are_not_translated(
     assert dataset.to_table(filter=filter).num_rows == ds.dataset(rows).count_rows(filter=filter)
 
 
+def test_names_of_columns_are_case_sensitive(tmp_path: Path) -> None:
+    rows = pa.table({"a": [1, 2], "A": [3, 4]})
+    table = tf.create_table(tmp_path / "t", rows.schema, format="iceberg")
+    dataset = table.scan().to_arrow_dataset()
+    for names in (["a"], ["A"], ["A", "a"]):
+        assert dataset.to_table(columns=names).schema == rows.select(names).schema
+    assert dataset.count_rows(pc.field("A") > 3) == 0
+
+
 def test_a_filter_may_name_every_column(scan: tf.Scan) -> None:
     dataset = scan.select("id").to_arrow_dataset()
     assert dataset.filter(pc.field("id") > 7).count_rows() == dataset.count_rows(pc.field("id") > 7) == len(DATA) - 8

@@ -441,10 +441,6 @@ def _constant(value: float) -> Callable[..., Computed]:
     return lambda node, arguments, n: (with_nulls(np.full(n, value), np.ones(n, bool), DOUBLE), {})
 
 
-def _cbrt_rule(node: Function) -> Function:
-    return _bind_double(node)
-
-
 _binary = Definition(bind_operator, _operator)
 FUNCTIONS: dict[str, Definition] = {
     **dict.fromkeys(("*", "/", "div", "%", "pmod", *[name for name in _TRIED if name != "pmod"]), _binary),

@@ -30,7 +30,6 @@ __all__ = [
     "has_cast",
     "implicit",
     "is_instant",
-    "is_text",
     "is_void",
     "mismatch",
     "name_of",
@@ -65,10 +64,6 @@ def name_of(kind: Type) -> str:
 
 def is_void(kind: Type) -> bool:
     return kind == VOID
-
-
-def is_text(kind: Type) -> bool:
-    return kind == STRING
 
 
 def is_instant(kind: Type) -> bool:

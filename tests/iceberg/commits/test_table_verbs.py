@@ -212,6 +212,9 @@ def test_branches_and_tags(place: Place) -> None:
     table.replace_tag("v1", max_age=5)
     assert table.scan(branch="audit").count() == 3
     assert place.theirs(place.open()).metadata.refs["v1"].max_ref_age_ms == 5
+    assert table.scan(tag="v1").count() == 3
+    table.replace_tag("v1", "main")
+    assert table.scan(tag="v1").count() == 4
     table.remove_branch("audit")
     table.remove_tag("v1")
     assert set(place.theirs(place.open()).metadata.refs) == {"main"}
