@@ -173,6 +173,8 @@ def table(tmp_path: Path) -> tf.Table:
         (f"s > '{'b' * 40}'", {"cut": "CUT_BOUNDS", "none": "NO_STATISTICS"}),
         ("s LIKE '%b'", {"wide": "CANNOT_PRUNE", "cut": "CANNOT_PRUNE", "none": "CANNOT_PRUNE"}),
         ("i > 100 OR s LIKE '%b'", {"wide": "MIXED_OR", "cut": "MIXED_OR", "none": "MIXED_OR"}),
+        ("i > 100 OR i = 4", {"wide": "WITHIN_BOUNDS", "cut": "WITHIN_BOUNDS", "none": "NO_STATISTICS"}),
+        ("i > 100 OR i = 200", {"none": "NO_STATISTICS"}),
         ("i > 100 OR s = 'a'", {"wide": "WITHIN_BOUNDS", "none": "NO_STATISTICS"}),
         ("NOT (i > 4)", {"wide": "WITHIN_BOUNDS", "cut": "WITHIN_BOUNDS", "none": "NO_STATISTICS"}),
         ("i = x", {"wide": "WITHIN_BOUNDS", "cut": "NO_STATISTICS", "none": "NO_STATISTICS"}),

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Plots", "plot_plan"]
 
+_SECOND, _MINUTE = [1_000], [-30_000, 30_000]
+"""Milliseconds: how wide the bar of one instant is, and what is around it."""
 _PLAIN = "0.65"
 """The grey of what does not stand out."""
 
@@ -95,14 +97,14 @@ class Plots:
         moments = found.edges.astype("datetime64[ms]")
         # A bar for one instant is a second in the middle of a minute: it would fill the picture.
         is_instant = len(moments) == 2
-        widths = np.array([1_000], "timedelta64[ms]") if is_instant else np.diff(moments)
+        widths = np.array(_SECOND, "timedelta64[ms]") if is_instant else np.diff(moments)
         bottom = np.zeros(len(moments) - 1, np.int64)
         for name, counts in zip(found.operations, found.counts, strict=True):
             ax.bar(moments[:-1], counts, widths, bottom=bottom, align="edge", label=_text(name))
             bottom = bottom + counts
         if found.operations:
             if is_instant:
-                ax.set_xlim(*(moments[0] + np.array([-30_000, 30_000], "timedelta64[ms]")))
+                ax.set_xlim(*(moments[0] + np.array(_MINUTE, "timedelta64[ms]")))
             _dated(ax)
             ax.margins(y=0.25)  # the legend stands above the bars
             ax.legend()

@@ -53,7 +53,7 @@ def _values(table: pa.Table, target: WriteTarget, column: SortColumn) -> pa.Arra
 
 def _total_order(values: pa.Array) -> pa.Array:
     """Integers in the order of floats; null stays null."""
-    bits = {16: np.int16, 32: np.int32, 64: np.int64}[values.type.bit_width]
+    bits = np.dtype(f"i{values.type.bit_width // 8}")
     numbers = to_numpy(pc.fill_null(values, pa.scalar(0.0, values.type))).view(bits)
     ordered = np.where(numbers < 0, numbers ^ np.iinfo(bits).max, numbers)
     return pa.array(ordered, mask=to_numpy(pc.is_null(values)) if values.null_count else None)
