@@ -146,6 +146,8 @@ def test_instants_reach_as_far_as_any_zone(
     [
         ("timestamp", "integer", "month(src)"),
         ("timestamp", "integer", "hour(src)"),
+        ("timestamp", "integer", "year(hour(src))"),
+        ("timestamp", "integer", "year(cast(src AS string))"),
         ("timestamp", "date", "src"),
         ("timestamp", "string", "date_format(src, 'MM-yyyy')"),
         ("timestamp", "string", "date_format(src, 'YYYY-MM')"),

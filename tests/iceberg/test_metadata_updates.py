@@ -243,6 +243,15 @@ def test_a_snapshot_that_expired_ends_the_log_before_it() -> None:
     assert [one["snapshot-id"] for one in after["statistics"]] == [3]
 
 
+def test_entries_of_snapshots_that_another_writer_left_out_stay_in_the_log() -> None:
+    metadata = created(2)
+    for i in (1, 2):
+        metadata = apply_updates(metadata, append(metadata, i, START + i), now_ms=START + i)
+    metadata["snapshots"] = metadata["snapshots"][1:]
+    after = apply_updates(metadata, [{"action": "set-properties", "updates": {"a": "b"}}], now_ms=START + 3)
+    assert [entry["snapshot-id"] for entry in after["snapshot-log"]] == [1, 2]
+
+
 def test_a_clock_that_goes_back_does_not_disorder_the_logs() -> None:
     metadata = created(2)
     metadata = apply_updates(metadata, append(metadata, 1, START + 100_000), now_ms=START + 100_000)

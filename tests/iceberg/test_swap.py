@@ -239,6 +239,7 @@ def test_a_catalog_without_a_swap_takes_version_2_and_refuses_version_3(sql: Any
     assert swap.commit(base, *appended(base, 7)) is PutOutcome.WON
     assert swap.commit(base, *appended(base, 8)) is PutOutcome.LOST
     assert swap.newest().parsed.current_snapshot_id == 7
+    swap.check(2)
     with pytest.raises(UnsupportedFeatureError, match="format version 3 cannot be committed"):
         swap.check(3)
 

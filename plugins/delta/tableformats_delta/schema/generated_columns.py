@@ -343,8 +343,9 @@ def _micros(values: pa.Array) -> tuple[np.ndarray, np.ndarray]:
 
     from tableformats.plugin import compute as pc
 
-    scale = DAY_US if pa.types.is_date32(values.type) else 1
-    numbers = pc.cast(pc.cast(values, pa.int32()) if scale > 1 else values, pa.int64())
+    is_date = pa.types.is_date32(values.type)
+    scale = DAY_US if is_date else 1
+    numbers = pc.cast(pc.cast(values, pa.int32()) if is_date else values, pa.int64())
     first, end = (scalar(limit // scale, pa.int64()) for limit in (_INSTANTS.start, _INSTANTS.stop))
     known = pc.and_(pc.greater_equal(numbers, first), pc.less(numbers, end))
     valid = to_numpy(pc.fill_null(known, FALSE))
