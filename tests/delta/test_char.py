@@ -84,10 +84,12 @@ class TestSchema:
         assert char_lengths(field("st", inner, {CHAR_TYPE: "struct<renamed:char(4)>"})) == {}
         assert char_lengths(field("n", "long", {CHAR_TYPE: "char(4)"})) == {}
 
-    def test_a_length_that_would_exhaust_memory_is_refused(self) -> None:
+    @pytest.mark.parametrize("length", ["4097", "999999999", "2000000000", "0000004096"])
+    def test_a_length_that_would_exhaust_memory_is_refused(self, length: str) -> None:
         with pytest.raises(tf.UnsupportedFeatureError, match="CHAR") as caught:
-            parse_schema(schema_string(field("c", "string", {CHAR_TYPE: "char(2000000000)"})), "none", "log")
+            parse_schema(schema_string(field("c", "string", {CHAR_TYPE: f"char({length})"})), "none", "log")
         assert caught.value.field == "c"
+        assert char_lengths(field("c", "string", {CHAR_TYPE: "char(4096)"})) == {"c": 4096}
 
 
 class TestRowsAndPredicates:

@@ -99,3 +99,22 @@ def test_a_new_table_and_what_the_user_says(tmp_path: Path) -> None:
     assert "readVersion" not in found and found["isBlindAppend"] is False
     tf.open_table(tmp_path).append(ONE, properties={"job": "é"})
     assert last_commit(tmp_path)["userMetadata"] == '{"job": "é"}'
+
+
+@pytest.mark.parametrize(
+    ("verb", "operation", "parameters"),
+    [
+        (
+            lambda t: t.alter.set_properties({"a": "é", "b": True}),
+            "SET TBLPROPERTIES",
+            {"properties": '{"a": "é", "b": "true"}'},
+        ),
+        (lambda t: t.alter.unset_properties("é"), "UNSET TBLPROPERTIES", {"properties": '["é"]'}),
+        (lambda t: t.alter.set_comment("id", "é"), "CHANGE COLUMN", {"column": "id"}),
+    ],
+)
+def test_changes_of_the_definition(tmp_path: Path, verb: Verb, operation: str, parameters: dict[str, str]) -> None:
+    verb(new_table(tmp_path))
+    found = last_commit(tmp_path)
+    assert (found["operation"], found["operationParameters"]) == (operation, parameters)
+    assert (found["isBlindAppend"], found["operationMetrics"]) == (False, {})

@@ -14,7 +14,7 @@ import pytest
 from tableformats_delta.format import DeltaFormat
 from tableformats_delta.log.listing import list_log
 from tableformats_delta.maintenance.after_commit import is_due
-from tableformats_delta.maintenance.cleanup import clean_log
+from tableformats_delta.maintenance.cleanup import _unused_sidecars, clean_log
 from tableformats_delta.schema.intervals import parse_interval
 
 import tableformats as tf
@@ -279,6 +279,11 @@ def test_sidecars(tmp_path: Path) -> None:
     assert cleaned(table) == {8} and made.version == 8
     assert {path.name for path in sidecars.iterdir()} == {kept.name, "young.parquet"}
     assert tf.open_table(root, format="delta").snapshot().version == 8
+    # A checkpoint that has expired, but was not deleted, as that of the hint, keeps its sidecars.
+    listing = list_log(table.storage)
+    assert _unused_sidecars(table.storage, listing, 9, NOW) == []
+    Path(listing.checkpoints[8].files[0].path).unlink()
+    assert [Path(path).name for path in _unused_sidecars(table.storage, listing, 9, NOW)] == [kept.name]
 
 
 def test_a_commit_cleans_up(tmp_path: Path) -> None:

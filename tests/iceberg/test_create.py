@@ -104,6 +104,10 @@ def test_what_iceberg_has_not_is_refused() -> None:
     [
         (True, "boolean", True),
         (7, "int", 7),
+        (-(2**31), "int", -(2**31)),
+        (2**31 - 1, "int", 2**31 - 1),
+        (-(2**63), "long", -(2**63)),
+        (2**63 - 1, "long", 2**63 - 1),
         (2.5, "double", 2.5),
         (Decimal("14.2"), "decimal(9, 2)", "14.20"),
         (dt.date(24, 2, 3), "date", "0024-02-03"),
@@ -129,6 +133,9 @@ def test_default_values_are_read_back(value: Any, kind: Any, found: Any) -> None
     ("value", "kind"),
     [
         (2**31, "int"),
+        (-(2**31) - 1, "int"),
+        (2**63, "long"),
+        (-(2**63) - 1, "long"),
         (True, "long"),
         (float("nan"), "double"),
         (Decimal("1.234"), "decimal(9, 2)"),

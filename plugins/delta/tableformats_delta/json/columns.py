@@ -61,13 +61,13 @@ def member_tree(paths: tuple[Path, ...]) -> tuple[Member, ...]:
     for path in paths:
         for depth in range(len(path)):
             below.setdefault(path[:depth], {})[path[: depth + 1]] = None
-    members: list[Member] = [(b"", 0, 0, -1)]
+    members: list[Member] = []
     waiting: list[Path] = [()]
-    for place, path in enumerate(waiting):  # the loop appends to ``waiting``
+    for path in waiting:  # the loop appends to it
         children = below.get(path, {})
-        members[place] = (members[place][0], len(members), len(children), columns.get(path, -1))
         # Valid JSON text has no half of a surrogate pair, so a name with one is never found.
-        members += [(child[-1].encode("utf-8", "surrogatepass"), 0, 0, -1) for child in children]
+        name = "".join(path[-1:]).encode("utf-8", "surrogatepass")
+        members.append((name, len(waiting), len(children), columns.get(path, -1)))
         waiting += children
     return tuple(members)
 

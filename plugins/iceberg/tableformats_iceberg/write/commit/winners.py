@@ -136,7 +136,7 @@ class _Winner:
         """The paths of files that the change reads or removes, and that deletes of this snapshot apply to."""
         manifests = [m for m in self._manifests if m.content == DELETES and m.added_files]
         tables = [t for t in (self._change.removed, self._change.read_files) if t is not None and t.num_rows]
-        if not manifests or not tables:
+        if not manifests:
             return []
         everything = self._snapshot.manifest_list.manifests
         return [flat(files["path"].take(pa.array(self._hit(files, manifests, everything)))) for files in tables]
