@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -217,6 +218,53 @@ def test_statistics_of_live_files_only() -> None:
     assert bounds.nan_count[1].to_pylist() == [None, 0]
     assert 2 not in bounds.lower
     assert entries.statistics.bounds((column,), np.array([1])).lower[1].to_pylist() == [None]
+    for row, lower in ((0, 1), (1, None)):
+        one = entries.take(np.array([row])).statistics
+        assert one.bounds((column,), None).lower[1].to_pylist() == [lower]
+        assert one.bounds((column,), np.array([0])).lower[1].to_pylist() == [lower]
+
+
+def test_texts_that_were_cut_inside_a_character_bound_a_file_on_one_side() -> None:
+    cut = "aé".encode()[:2]
+    data = manifest_bytes([entry("a", lower_bounds=pair(cut), upper_bounds=pair(cut), null_value_counts=pair(0))])
+    manifest = Manifest("m", len(data), 0, DATA, 1, 0, 1, -1, -1, -1, -1, -1, -1, None)
+    entries = read_entries(data, "m", manifest, EntriesRequest({0: PartitionSpec(0, ())}, 0, [1]))
+    bounds = entries.statistics.bounds((Field(1, "x", primitive("string")),), None)
+    assert (bounds.lower[1].to_pylist(), bounds.upper[1].to_pylist()) == (["a"], [None])
+    assert bounds.null_count[1].to_pylist() == [0]
+
+
+TEXTS: list[list[bytes | None]] = [
+    [b"a", b"bcd", b"", b"ef"],
+    [b"a", None, b"bc", None],
+    [b"abc", b"def", b"ghi", b"jkl"],
+    [b"abc", None, b"ghi", b"jkl"],
+    [None, None, None, None],
+    [b"", b"", b"", b""],
+]
+
+
+@pytest.mark.parametrize("rows", [None, [], [0], [3, 1], [2, 2, 0, 1, 3], [1]])
+def test_chosen_rows_of_a_column_are_those_of_a_list(rows: list[int] | None) -> None:
+    indices = None if rows is None else np.array(rows, np.int64)
+    chosen = range(4) if rows is None else rows
+    for values in TEXTS:
+        found, expected = raw_bytes(values).take(indices), [values[row] for row in chosen]
+        assert found.bytes_array(pa.binary()).to_pylist() == expected
+        assert found.sizes.tolist() == [len(value or b"") for value in expected]
+        assert (len(found), found.null_count, found.is_bytes) == (len(expected), expected.count(None), True)
+        assert found.take(np.arange(len(expected))).bytes_array(pa.binary()).to_pylist() == expected
+    for numbers in ([7, -1, 2**62, 0], [7, None, 0, -5], [None] * 4):
+        taken, wanted = raw_ints(numbers).take(indices), [numbers[row] for row in chosen]
+        assert taken.int_array().to_pylist() == wanted
+        assert taken.int_array(pa.float64()).to_pylist() == wanted
+        assert taken.integers(-9).tolist() == [-9 if number is None else number for number in wanted]
+        assert (len(taken), taken.null_count, taken.is_bytes) == (len(wanted), wanted.count(None), False)
+        assert taken.valid.tolist() == [number is not None for number in wanted]
+        mask = taken.mask
+        assert (mask is None or mask.tolist() == [number is None for number in wanted]) and taken.nbytes >= 8 * len(
+            wanted
+        )
 
 
 class Recorder:

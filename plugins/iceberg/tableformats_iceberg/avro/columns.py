@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tableformats.plugin import compute as pc
-from tableformats.plugin import dataclass, to_arrow
+from tableformats.plugin import dataclass, text_buffers, to_arrow
 
 if TYPE_CHECKING:
     import numpy as np
@@ -98,7 +98,7 @@ class RawColumn:
     def int_array(self, kind: pa.DataType | None = None) -> pa.Array:
         """The integers as an Arrow array, int64 unless ``kind`` says otherwise."""
         array = to_arrow(self.values, valid=self.known)
-        return array if kind is None or kind == array.type else pc.cast(array, kind, safe=False)
+        return array if kind is None else pc.cast(array, kind, safe=False)
 
     def take(self, rows: np.ndarray | None) -> RawColumn:
         """The rows at the indices ``rows`` (int64[k]). None: all rows."""
@@ -117,11 +117,8 @@ class RawColumn:
         assert self.data is not None
         if self.width and self.known is None:
             offsets = np.arange(len(rows) + 1, dtype=np.int32) * np.int32(self.width)
-            return offsets, self.data.reshape(-1, self.width)[rows].reshape(-1)
-        taken = pc.take(self.bytes_array(pa.binary()), to_arrow(rows))
-        _, offsets, data = taken.buffers()
-        octets = np.frombuffer(data, np.uint8) if data is not None else np.zeros(0, np.uint8)
-        return np.frombuffer(offsets, np.int32)[: len(rows) + 1], octets
+            return offsets, self.data.reshape(len(self), self.width)[rows].ravel()
+        return text_buffers(pc.take(self.bytes_array(pa.binary()), to_arrow(rows)))
 
     def bytes_array(self, kind: pa.DataType) -> pa.Array:
         """The byte values as the Arrow type ``kind`` (string or binary). Neither copied nor validated."""
