@@ -63,12 +63,15 @@ def test_partitions_by_bytes(table: tf.Table) -> None:
 
 def test_partitions_of_equal_size_are_in_the_order_of_the_files(tmp_path: Path) -> None:
     log = DeltaLog(tmp_path / "t").start(field("p", "string"), field("x", "integer"), partition=("p",))
-    files = [add(f"{number}", size=9, partitionValues={"p": value}) for number, value in enumerate("bacadab")]
+    texts = [*"bacadab", None]
+    files = [add(f"{number}", size=9, partitionValues={"p": value}) for number, value in enumerate(texts)]
     plan = tf.open_table(log.commit(1, *files).root).plan()
     values = [partition["p"] for partition in plan.files["partition"].to_pylist()]
     twice = [value for value in dict.fromkeys(values) if values.count(value) == 2]
     once = [value for value in values if values.count(value) == 1]
-    assert [one.label for one in partition_sizes(plan)[0]] == [f"p={value}" for value in ["a", *twice, *once]]
+    assert [one.label for one in partition_sizes(plan)[0]] == [
+        f"p={'NULL' if value is None else value}" for value in ["a", *twice, *once]
+    ]
 
 
 def test_shares_of_deleted_rows(tmp_path: Path) -> None:
@@ -102,11 +105,16 @@ def test_pictures_show_the_figures_and_escape_names(table: tf.Table) -> None:
     assert planned.get_facecolor() not in {bar.get_facecolor() for bar in others}
     assert sum(bar.get_height() for bar in drawn[1].patches) == 3
     assert sum(bar.get_height() for bar in drawn[2].patches) == 3
+    for ax in drawn[1:3]:
+        heights = [int(bar.get_height()) for bar in ax.patches]
+        assert [text.get_text() for text in ax.texts] == [str(height) if height else "" for height in heights]
     assert sum(bar.get_height() for bar in drawn[3].patches) == 4
     figure.canvas.draw()
     title = drawn[2].title.get_text()
     assert title.startswith("`a\\$x^2\\$\\x1b[2J\\u202e") and title.isprintable()
     assert table.plot.timeline() is not drawn[3], "a figure of its own"
+    assert table.plan().plot().get_title() == "no filter"
+    assert drawn[0].get_title().endswith("p = '1'")
     earlier = table.snapshot(1).plot
     assert earlier.file_sizes().get_title() == "1 file, 1.5 kB"
     pyplot.close("all")

@@ -65,6 +65,8 @@ EQUIVALENT: dict[str, str] = {
     "tableformats/inspect/pictures/plots.py:Plots.timeline: 0 -> 1 (number 2)": (
         "the middle of a minute is moved by a millisecond"
     ),
+    "tableformats/engines/arrow/dataset.py:ScanDataset.scanner: set(columns) <= set(scan.schema.names)"
+    " -> (set(columns) < set(scan.schema.names))": "without a choice of them, all columns are read",
     "tableformats/write/group_commit.py:_sent: 0 -> 1": "the tables of one commit are of one catalog",
     "tableformats/engines/arrow/writing/data_files.py:FileWriter._flush_greatest: "
     "self._pending_bytes <= self._buffer_bytes // 2 -> (self._pending_bytes < self._buffer_bytes // 2)": (

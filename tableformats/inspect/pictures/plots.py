@@ -27,6 +27,7 @@ __all__ = ["Plots", "plot_plan"]
 
 _SECOND, _MINUTE = [1_000], [-30_000, 30_000]
 """Milliseconds: how wide the bar of one instant is, and what is around it."""
+_TILT = 45
 _PLAIN = "0.65"
 """The grey of what does not stand out."""
 
@@ -157,7 +158,7 @@ def _columns(ax: Axes, labels: Sequence[str], counts: Sequence[int], stands_out:
     """A column for each label, with its count above it."""
     drawn: Any = ax.bar(range(len(labels)), counts, color=["C0" if out else _PLAIN for out in stands_out])
     ax.set_xticks(range(len(labels)), labels)
-    ax.tick_params(axis="x", rotation=45)
+    ax.tick_params(axis="x", rotation=_TILT)
     ax.bar_label(drawn, labels=[count_text(n) if n else "" for n in counts], padding=2)
     ax.margins(y=0.1)
     ax.yaxis.set_major_formatter("{x:,.0f}")

@@ -5,10 +5,12 @@ Spark's answers are stored (tests/golden/function_answers.json); tests/spark/tes
 
 from __future__ import annotations
 
+import datetime as dt
 import hashlib
 import itertools
 import json
 import zlib
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -117,6 +119,44 @@ def test_digests_are_those_of_the_standard_library(text: str) -> None:
     assert constant(f"md5('{text}')") == hashlib.md5(data).hexdigest()
     assert constant(f"sha1('{text}')") == hashlib.sha1(data).hexdigest()
     assert constant(f"crc32('{text}')") == zlib.crc32(data)
+
+
+def located(part: str, text: str, start: int) -> int:
+    """The first place from ``start`` on, counted from 1; 0: there is none."""
+    places = [at for at in range(1, len(text) + 2) if text[at - 1 :].startswith(part) and at >= start]
+    return (1 if not part else min(places, default=0)) if start >= 1 else 0
+
+
+def test_places_in_texts() -> None:
+    for part, text in itertools.product(("", "a", "b", "ab", "ba", "abc"), ("", "ab", "abab", "xabcab")):
+        assert constant(f"instr('{text}', '{part}')") == located(part, text, 1), (part, text)
+        assert constant(f"locate('{part}', '{text}')") == located(part, text, 1), (part, text)
+        for start in range(-1, 8):
+            assert constant(f"locate('{part}', '{text}', {start})") == located(part, text, start), (part, text, start)
+
+
+DAY = dt.datetime(2024, 12, 30, 21, 43, 56, 789_000)
+EXTRACTED = {
+    ("year", "y", "years", "yr", "yrs"): 2024,
+    ("quarter", "qtr"): 4,
+    ("month", "mon", "mons", "months"): 12,
+    ("week", "w", "weeks"): 1,
+    ("day", "d", "days"): 30,
+    ("dayofweek", "dow"): 2,
+    ("dayofweek_iso", "dow_iso"): 1,
+    ("doy",): 365,
+    ("yearofweek",): 2025,
+    ("hour", "h", "hours", "hr", "hrs"): 21,
+    ("minute", "m", "min", "mins", "minutes"): 43,
+    ("second", "s", "sec", "seconds", "secs"): Decimal("56.789000"),
+}
+
+
+@pytest.mark.parametrize(("names", "value"), EXTRACTED.items(), ids=lambda value: str(value)[:12])
+def test_fields_of_timestamps(names: tuple[str, ...], value: object) -> None:
+    for name in names:
+        assert constant(f"extract({name} FROM TIMESTAMP'{DAY}Z')") == value, name
+        assert constant(f"date_part('{name.upper()}', TIMESTAMP_NTZ'{DAY}')") == value, name
 
 
 def distance(left: str, right: str) -> int:
