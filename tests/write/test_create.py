@@ -17,6 +17,7 @@ from tableformats_delta.format import DeltaFormat
 import tableformats as tf
 from tableformats.plugin import CreateRequest, OpenOptions, PutOutcome, Schema
 from tableformats.plugin.writing.table_change import MetadataChange, TableChange
+from tableformats.table.create import check_creation
 from tableformats.write.commit_loop import CommitOptions
 from tableformats.write.transaction import commit
 
@@ -265,3 +266,29 @@ def test_a_directory_that_a_killed_writer_made_is_no_table(tmp_path: Path, is_wr
     assert tf.open_table(tmp_path / "t").to_arrow() == rows
     with pytest.raises(tf.TableExistsError):
         tf.create_table(tmp_path / "t", rows.schema, format="delta")
+
+
+@pytest.mark.parametrize("format", ["delta", "iceberg"])
+def test_what_a_creation_would_do_is_told_without_writing(tmp_path: Path, format: str) -> None:
+    schema = pa.schema({"id": pa.int64()})
+    for if_exists in ("error", "ignore", "replace"):
+        assert check_creation(tmp_path / "t", schema, format=format, if_exists=if_exists)
+    assert not (tmp_path / "t").exists()
+    version = tf.create_table(tmp_path / "t", schema, format=format).snapshot().version
+    assert not check_creation(tmp_path / "t", schema, format=format, if_exists="ignore")
+    assert check_creation(tmp_path / "t", schema, format=format, if_exists="replace")
+    with pytest.raises(tf.TableFormatsError, match="is there"):
+        check_creation(tmp_path / "t", schema, format=format)
+    with pytest.raises(tf.TableFormatsError, match="nowhere"):
+        check_creation(tmp_path / "t", schema, format=format, if_exists="replace", partition_by="nowhere")
+    assert tf.open_table(tmp_path / "t").snapshot().version == version
+
+
+def test_a_schema_may_be_newer_than_the_newest_rows(tmp_path: Path) -> None:
+    table = tf.create_table(tmp_path / "t", pa.schema({"id": pa.int64()}), format="iceberg")
+    table.append(pa.table({"id": [1]}))
+    assert table.snapshot().has_schema_of_version()
+    table.alter.add_columns({"x": pa.int64()})
+    assert not table.snapshot().has_schema_of_version()
+    table.append(pa.table({"id": [2], "x": [3]}))
+    assert table.snapshot().has_schema_of_version()
