@@ -67,6 +67,9 @@ EQUIVALENT: dict[str, str] = {
     ),
     "tableformats/engines/arrow/dataset.py:ScanDataset.scanner: set(columns) <= set(scan.schema.names)"
     " -> (set(columns) < set(scan.schema.names))": "without a choice of them, all columns are read",
+    "tableformats/planning/attribution/parts.py:_Counter.add_groups: len(self.parts) > 1 -> (len(self.parts) >= 1)": (
+        "what a single part skips is what all of them skip"
+    ),
     "tableformats/write/group_commit.py:_sent: 0 -> 1": "the tables of one commit are of one catalog",
     "tableformats/engines/arrow/writing/data_files.py:FileWriter._flush_greatest: "
     "self._pending_bytes <= self._buffer_bytes // 2 -> (self._pending_bytes < self._buffer_bytes // 2)": (

@@ -8,6 +8,7 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
@@ -176,6 +177,7 @@ def table(tmp_path: Path) -> tf.Table:
         ("i > 100 OR i = 4", {"wide": "WITHIN_BOUNDS", "cut": "WITHIN_BOUNDS", "none": "NO_STATISTICS"}),
         ("i > 100 OR i = 200", {"none": "NO_STATISTICS"}),
         ("i > 100 OR s = 'a'", {"wide": "WITHIN_BOUNDS", "none": "NO_STATISTICS"}),
+        ("s LIKE '%b' OR s LIKE '%a'", {"wide": "CANNOT_PRUNE", "cut": "CANNOT_PRUNE", "none": "CANNOT_PRUNE"}),
         ("NOT (i > 4)", {"wide": "WITHIN_BOUNDS", "cut": "WITHIN_BOUNDS", "none": "NO_STATISTICS"}),
         ("i = x", {"wide": "WITHIN_BOUNDS", "cut": "NO_STATISTICS", "none": "NO_STATISTICS"}),
         ("i + 1 > 4", {"wide": "WITHIN_BOUNDS", "cut": "WITHIN_BOUNDS", "none": "NO_STATISTICS"}),
@@ -192,6 +194,21 @@ def test_each_file_is_kept_for_its_reason(table, condition, kept):
     assert found == kept
     assert plan.attribution.parts[0].kept == Counter(Reason[reason] for reason in kept.values())
     assert {Path(uri).name for uri in plan.file_uris()} == kept.keys()
+
+
+def test_manifests_that_each_part_skips_are_counted(tmp_path):
+    schema = pa.schema({"id": pa.int64(), "p": pa.int64()})
+    table = tf.create_table(tmp_path / "t", schema, format="iceberg", partition_by=["p"])
+    for p in (1, 2, 3):
+        table.append(pa.table({"id": [p], "p": [p]}))
+    for condition, skipped in {
+        "p = 1 AND id > 0": [2, 0],
+        "p = 1": [2],
+        "p > 1 AND p < 3 AND id > 0": [1, 1, 0],
+        "id > 9": [0],
+    }.items():
+        found = table.scan(condition).plan().attribution
+        assert (found.groups, [part.groups_dropped for part in found.parts]) == (3, skipped), condition
 
 
 def test_files_of_which_one_bound_is_known_have_cut_bounds(tmp_path):

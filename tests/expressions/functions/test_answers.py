@@ -159,6 +159,22 @@ def test_fields_of_timestamps(names: tuple[str, ...], value: object) -> None:
         assert constant(f"date_part('{name.upper()}', TIMESTAMP_NTZ'{DAY}')") == value, name
 
 
+@pytest.mark.parametrize("zone", ["America/New_York", "Europe/Berlin", "UTC", "+05:30"])
+def test_zones_repeat_after_400_years(zone: str) -> None:
+    """Far from today the rules are those of the same day in another cycle of the calendar."""
+    for text, new_york in (("07-01 12:00:00", 4), ("01-01 12:00:00", 5)):
+        hours = {"America/New_York": new_york, "Europe/Berlin": new_york - 6, "UTC": 0, "+05:30": -5.5}[zone]
+        for year in (2024, 2424, 2824, 10024, 290024):
+            sign = "+" if year > 9999 else ""
+            local = f"TIMESTAMP'{sign}{year}-{text}Z'"
+            for name, factor in (("to_utc_timestamp", 1), ("from_utc_timestamp", -1)):
+                moved = constant(f"unix_micros({name}({local}, '{zone}')) - unix_micros({local})")
+                assert moved == factor * hours * 3_600_000_000, (name, local)
+    for year in ("0000", "-0001", "-0400"):
+        local = f"TIMESTAMP'{year}-03-01 00:00:00Z'"
+        assert constant(f"unix_micros(to_utc_timestamp({local}, 'UTC')) - unix_micros({local})") == 0
+
+
 def distance(left: str, right: str) -> int:
     """The least number of letters to add, remove or replace."""
     if not left or not right:
