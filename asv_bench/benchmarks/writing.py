@@ -153,6 +153,29 @@ class ManyRows(_Directory):
         return best_of(lambda: table.append(self.rows)) / alone
 
 
+class ManyPartitions(_Directory):
+    """One append of rows that go to 2,000 partitions, in no order."""
+
+    params = [sizes(100_000, 5_000_000)]
+    param_names = ["rows"]
+    timeout = 300
+
+    def setup(self, rows: int) -> None:
+        super().setup()
+        random = np.random.default_rng(7)
+        numbers = {name: random.random(rows) for name in "xyz"}
+        self.rows = pa.table({"id": np.arange(rows), "p": random.integers(0, 50 if QUICK else 2000, rows), **numbers})
+
+    def track_ratio_vs_deltalake(self, rows: int) -> float:
+        """The time of an append over that of deltalake, which keeps all rows in memory, and does not sync."""
+        import deltalake
+
+        table = tf.create_table(self.root / "t", self.rows.schema, format="delta", partition_by=["p"])
+        other = str(self.root / "other")
+        theirs = best_of(lambda: deltalake.write_deltalake(other, self.rows, partition_by=["p"], mode="append"))
+        return best_of(lambda: table.append(self.rows)) / theirs
+
+
 class OntoManyFiles:
     """An append of one row to an open table that has a checkpoint of many files, and a hundred commits behind it."""
 

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from ....columnar.arrays import to_arrow
 from ....dataclass import dataclass
 from ....errors import ConstraintViolationError, UnsupportedFeatureError
 from ....io.local_writes import creating_local
@@ -165,15 +166,11 @@ class FileWriter:
             yield (), (), rows
             return
         columns = [_partition_values(f, path, batch) for f, path in self._sources]
-        encoded = [pc.dictionary_encode(column, null_encoding="encode") for column in columns]
-        codes = np.stack([column.indices.to_numpy() for column in encoded], axis=1)
-        tuples, inverse = np.unique(codes, axis=0, return_inverse=True)
-        order = np.argsort(inverse.reshape(-1), kind="stable")
-        stops = np.cumsum(np.bincount(inverse.reshape(-1)))
-        for number, members in enumerate(tuples):
-            values = tuple(column.dictionary[int(code)] for column, code in zip(encoded, members, strict=True))
-            chosen = order[0 if number == 0 else stops[number - 1] : stops[number]]
-            yield self._key(values), values, rows.take(pa.array(chosen))
+        codes = _group_codes(columns)
+        stops = np.cumsum(np.bincount(codes))
+        for chosen in np.split(_stable_order(codes), stops[:-1]):
+            values = tuple(column[int(chosen[0])] for column in columns)
+            yield self._key(values), values, rows.take(to_arrow(chosen))
 
     def _key(self, values: tuple[pa.Scalar, ...]) -> tuple[str | None, ...]:
         """The texts of partition values, which are one for equal values. Without texts, their Python values."""
@@ -253,6 +250,27 @@ class FileWriter:
         for (f, _), text in zip(self._sources, texts, strict=True):
             found.append(f"{_escaped(f.name)}={_NULL_DIRECTORY if text is None else _escaped(text)}")
         return found if all(len(name.encode()) <= _LONGEST_NAME for name in found) else []
+
+
+def _group_codes(columns: list[pa.Array]) -> np.ndarray:
+    """int64[n]: equal for rows with equal values in all columns, NULL with NULL; from 0 on, and none is left out."""
+    codes = np.zeros(len(columns[0]), np.int64)
+    for column in columns:
+        own = pc.dictionary_encode(column, null_encoding="encode")
+        pairs = codes * len(own.dictionary) + own.indices.to_numpy()
+        codes = pc.dictionary_encode(to_arrow(pairs)).indices.to_numpy().astype(np.int64)
+    return codes
+
+
+def _stable_order(codes: np.ndarray) -> np.ndarray:
+    """int64[n]: the rows by their codes, 0 <= codes < 2 ** 32, and those of one code as they were.
+
+    NumPy sorts 16 bits by counting, which takes a fiftieth of the time of its sort of longer integers.
+    """
+    order = np.argsort((codes & 0xFFFF).astype(np.uint16), kind="stable")
+    if len(codes) and codes.max() > 0xFFFF:
+        order = order[np.argsort((codes[order] >> 16).astype(np.uint16), kind="stable")]
+    return order
 
 
 def _joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
