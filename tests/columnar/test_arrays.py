@@ -129,7 +129,14 @@ def test_python_values(values: list[object], kind: pa.DataType) -> None:
 
 @pytest.mark.parametrize(
     ("value", "kind"),
-    [(2**31, pa.int32()), (-1, pa.uint8()), ("a", pa.int64()), (decimal.Decimal("1.25"), pa.decimal128(5, 1))],
+    [
+        (2**31, pa.int32()),
+        (-1, pa.uint8()),
+        ("a", pa.int64()),
+        (decimal.Decimal("1.25"), pa.decimal128(5, 1)),
+        (1, pa.bool_()),
+        ("a", pa.float64()),
+    ],
 )
 def test_what_does_not_fit(value: object, kind: pa.DataType) -> None:
     with pytest.raises((pa.ArrowInvalid, pa.ArrowTypeError, OverflowError)):

@@ -7,16 +7,20 @@ import math
 import struct
 from fractions import Fraction
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tableformats.engines.arrow.filters import evaluate
 from tableformats.errors import InvalidPredicateError
 from tableformats.expressions import Literal
+from tableformats.expressions.binding import bind
 from tableformats.expressions.casts import cast
 from tableformats.expressions.numbers import java_text, nearest_float, parse_number
+from tableformats.expressions.parse import parse_filter
 from tableformats.expressions.value_binding import typed
-from tableformats.schema import DecimalType, primitive
+from tableformats.schema import DecimalType, Schema, primitive
 
 FLOATS = st.integers(0, 2**32 - 1).map(lambda bits: struct.unpack("f", struct.pack("I", bits))[0])
 
@@ -30,6 +34,26 @@ def neighbours(value: float) -> tuple[float, float]:
         return struct.unpack("f", struct.pack("I", place if place >= 0 else -place | 0x80000000))[0]
 
     return at(order - 1), at(order + 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("d = CAST(0.1 AS FLOAT)", [False, True]),
+        ("d = 0.1F", [False, True]),
+        ("d IN (0.1F, 7)", [False, True]),
+        ("d BETWEEN 0.1F AND 1", [False, True]),
+        ("d <= 0.1D", [True, False]),
+        ("f = 0.1", [False, False]),
+        ("f = 0.1F", [True, True]),
+        ("f = 0.1D", [False, False]),
+    ],
+)
+def test_floats_are_compared_as_doubles(text, found):
+    """A FLOAT is the double that its 32 bits stand for, which is not that of its text."""
+    (single,) = struct.unpack("f", struct.pack("f", 0.1))
+    rows = pa.record_batch({"d": [0.1, single], "f": pa.array([0.1, single], pa.float32())})
+    assert evaluate(bind(parse_filter(text), Schema.from_arrow(rows.schema)), rows).to_pylist() == found
 
 
 @given(FLOATS.filter(math.isfinite), st.integers(-1, 1), st.integers(0, 60))

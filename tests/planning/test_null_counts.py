@@ -20,6 +20,8 @@ KEPT = {
     "x IS NOT NULL": {"ones": True, "both": False, "more": True},
     "x > 0": {"ones": True, "both": False, "more": True},
     "x <=> NULL": {"nulls": True, "both": False},
+    "x <=> 1": {"ones": True, "both": False},
+    "NOT (x <=> 1)": {"nulls": True, "both": False, "more": True},
     "x > 1 OR x IS NULL": {"nulls": True, "both": False, "more": True},
     "x > 1 AND y IS NULL": {},
     "y = 7": {"ones": True, "both": True, "more": True},
