@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tableformats.catalog.pyiceberg_commits import is_sql
 from tableformats.catalog.swaps import sql as swaps
 from tableformats.io.stores.base import PutOutcome
 
@@ -54,3 +55,12 @@ def test_one_row_is_changed(catalogs: dict[str, Any], at: int) -> None:
 def test_a_table_that_is_not_there(catalogs: dict[str, Any]) -> None:
     assert swaps.located(catalogs["a"], ("n", "nowhere")) is None
     assert swaps.swap(catalogs["a"], ("n", "nowhere"), "anm-0", "new") is PutOutcome.LOST
+
+
+def test_a_database_that_does_not_count_what_it_changed_is_not_trusted(
+    catalogs: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalog = catalogs["a"]
+    assert is_sql(catalog)
+    monkeypatch.setattr(catalog.engine.dialect, "supports_sane_rowcount", False)
+    assert not is_sql(catalog) and not is_sql(object.__new__(type(catalog)))

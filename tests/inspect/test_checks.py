@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import tableformats as tf
 from tableformats.inspect.clustering import overlap_depths
 from tableformats.inspect.health import CHECKS
+from tableformats.inspect.pictures.report import _clustering_row
 from tests.support.delta_log import DeltaLog, add, field, stats
 from tests.support.golden import TABLES
 
@@ -72,6 +73,25 @@ def test_clustering_counts_every_file_once(tmp_path: Path) -> None:
         tmp_path / "deep", *({"i": (n, n + depth - 1)} for depth in (1, 4) for n in range(4))
     ).clustering("i")
     assert deep.depths.max() > 3 and "3 to 4" in deep._repr_html_() and "1 to 1" not in deep._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("files", "length", "text", "stands_out"),
+    [
+        ([{"i": (n, n)} for n in range(5)], 1, "1.0 of 5 files, 1 at most", True),
+        ([{"i": (1, 9)}] * 2, 2, "2.0 of 2 files, 2 at most", True),
+        ([{"i": (1, 9)}] * 3, 3, "3.0 of 3 files, 3 at most", False),
+        ([{"i": (n // 3, n // 3)} for n in range(30)], 3, "3.0 of 30 files, 3 at most", True),
+        ([{"i": (1, 9)}, {}], 2, "1.0 of 1 file, 1 at most; 1 without bounds", True),
+        ([{"i": (1, 9)}, {}, {}], 3, "1.0 of 1 file, 1 at most; 2 without bounds", False),
+        ([{}, {}], 2, "no file has bounds, so 2 files are read", False),
+    ],
+)
+def test_a_bar_stands_out_where_a_value_is_in_few_files(
+    files: list[dict[str, Any]], length: int, text: str, stands_out: bool, tmp_path: Path
+) -> None:
+    (found,) = table_of(tmp_path, *files).clustering("i")
+    assert _clustering_row(found) == ("i", length, text, stands_out)
 
 
 def test_clustering_of_an_unknown_column_names_near_ones(tmp_path: Path) -> None:
