@@ -119,6 +119,7 @@ def test_skipped_row_groups(log: DeltaLog, where: str, files: list[str], skipped
 def test_without_a_predicate_all_is_read(log: DeltaLog) -> None:
     report = open_table(log.root).scan().plan().report
     assert (report.row_groups_total, report.files_planned) == (0, 12)
+    assert (report.checkpoint_files_read, report.log_files_read) == (1, 0)
 
 
 def test_a_group_is_read_again_when_another_predicate_needs_it(log: DeltaLog) -> None:

@@ -291,6 +291,19 @@ def test_features(rule: str, plant: Callable[[Planted], Any], tmp_path: Path) ->
     assert rule in planted.rules()
 
 
+def test_the_time_of_a_checksum_file(tmp_path: Path) -> None:
+    planted = feature_table(tmp_path / "t")
+    sizes = [path.stat().st_size for path in planted.root.glob("[fg]*")]
+    described = metadata(FIELD, PART, partition=("p",), configuration=TIMED)
+    content = {"tableSizeBytes": sum(sizes), "numFiles": len(sizes), "protocol": WITH_FEATURES, "metadata": described}
+    last = planted.next - 1
+    [time] = [a["commitInfo"]["inCommitTimestamp"] for a in planted.log.actions(last) if "commitInfo" in a]
+    for told, rules in ((time, set()), (time + 1, {"checksum-file"}), (None, set())):
+        whole = {**content, "numMetadata": 1, "numProtocol": 1, "inCommitTimestampOpt": told}
+        planted.log.write(f"{last:020d}.crc", json.dumps(whole).encode())
+        assert planted.rules() == rules
+
+
 def test_the_first_row_id_needs_a_high_water_mark(tmp_path: Path) -> None:
     planted = Planted(tmp_path / "t", {**PROTOCOL, "minReaderVersion": 1})
     planted.commit({"protocol": WITH_FEATURES})

@@ -11,8 +11,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from tableformats.plugin import DeleteFiles, FileBatch, MetadataPart, ReadRequest, ScanReport
 
 from ..manifests.entries import ADDED, Entries
@@ -34,8 +32,7 @@ def added_entries(snapshot: IcebergSnapshot, request: ReadRequest) -> Iterator[E
         DATA, snapshot.specs, request.manifest_filter, request.report, added_by=snapshot.version
     )
     for found in snapshot.manifests.entries_of(manifests, bounded_columns(request), request.report):
-        added_by = found.snapshot_ids.fill_null(-1).to_numpy()
-        yield found.take(np.flatnonzero((found.status == ADDED) & (added_by == snapshot.version)))
+        yield found.take(found.given(ADDED, snapshot.version))
 
 
 def bounded_columns(request: ReadRequest) -> list[int]:

@@ -27,6 +27,7 @@ from tableformats.plugin import (
     repeated,
     scalar,
     to_arrow,
+    to_numpy,
     whole_number,
 )
 from tableformats.plugin import compute as pc
@@ -122,6 +123,11 @@ class Entries:
     def nbytes(self) -> int:
         """Memory that the entries hold. Of columns that several manifests share, their part."""
         return int(self.files.nbytes) + self.columns.nbytes * self.files.num_rows // max(self.columns.rows, 1)
+
+    def given(self, status: int, snapshot_id: int) -> np.ndarray:
+        """int64[k]: the rows to which a snapshot gave the status."""
+        is_own = to_numpy(pc.fill_null(pc.equal(self.snapshot_ids, snapshot_id), False))
+        return np.flatnonzero((self.status == status) & is_own)
 
     @cached_property
     def statistics(self) -> ManifestStatistics:

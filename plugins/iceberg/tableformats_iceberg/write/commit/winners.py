@@ -15,9 +15,7 @@ from tableformats.plugin import (
     TableChange,
     flat,
     lazy_pattern,
-    to_numpy,
 )
-from tableformats.plugin import compute as pc
 
 from ...deletes.delete_manifests import DeleteManifestReader
 from ...manifests.entries import ADDED, DELETED, Entries, read_entries
@@ -110,14 +108,17 @@ class _Winner:
         columns = [f.id for f in self._snapshot.schema.fields if not f.type.is_nested]
         batches = []
         for entries in self._entries(columns):
-            chosen = entries.take(self._own(entries, ADDED))
+            chosen = entries.take(entries.given(ADDED, self._snapshot.version))
             if chosen.files.num_rows:
                 batches.append(FileBatch(chosen.files, chosen.spec_id, chosen.statistics))
         return batches
 
     def touched(self) -> pa.Array:
         """Absolute paths of the data files that it removed, and of ours that its deletes apply to."""
-        removed = [entries.files["path"].take(pa.array(self._own(entries, DELETED))) for entries in self._entries(())]
+        removed = [
+            entries.files["path"].take(pa.array(entries.given(DELETED, self._snapshot.version)))
+            for entries in self._entries(())
+        ]
         paths = pa.concat_arrays([*removed, *self._with_new_deletes(), pa.array([], pa.string())])
         return self._snapshot.resolve_paths(paths)
 
@@ -127,10 +128,6 @@ class _Winner:
             if manifest.content == DATA:
                 data, path = source.read_bytes(manifest)
                 yield read_entries(data, path, manifest, source.request(columns, all_statuses=True))
-
-    def _own(self, entries: Entries, status: int) -> np.ndarray:
-        own = to_numpy(pc.fill_null(pc.equal(entries.snapshot_ids, self._snapshot.version), False))
-        return np.flatnonzero((entries.status == status) & own)
 
     def _with_new_deletes(self) -> list[pa.Array]:
         """The paths of files that the change reads or removes, and that deletes of this snapshot apply to."""
