@@ -101,3 +101,11 @@ def test_without_libdeflate_blocks_are_read_one_by_one(monkeypatch: pytest.Monke
     assert len(blocks_of(data)) >= 1
     monkeypatch.setattr(avro, "libdeflate", lambda: None)
     assert check_against_oracle(data, codec="deflate") == 50
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_empty_blocks_hold_nothing(at_once: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not at_once:
+        monkeypatch.setattr(avro, "_decode_at_once", lambda *_: False)
+    data = container(record(("a", 1, "long")), [(0, b""), (2, b"\x02\x04"), (0, b""), (1, b"\x06"), (0, b"")])
+    assert read_columns(data, LAST, [], "x")[(1,)].values.tolist() == [1, 2, 3]

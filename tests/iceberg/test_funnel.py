@@ -154,3 +154,11 @@ def _filters(name: str, files: pa.Table) -> list[Any]:
     values = pc.struct_field(partition, name).drop_null() if name in partition.type.names else pa.nulls(0)
     found: list[Any] = [tf.col(name).is_null()]
     return found + [tf.col(name) == value.as_py() for value in values[:1]]
+
+
+def test_manifests_without_summaries_are_shown_without_them(tmp_path: Path) -> None:
+    manifests = [manifest(0, [1, 2], without=("partitions",)), manifest(1, [3, 4])]
+    table = tf.open_table(table_with(tmp_path, *manifests, **PARTITIONED), relocate=True)
+    found = table.inspect.manifests()["partition_summaries"].to_pylist()
+    known = {"contains_null": False, "contains_nan": None, "lower_bound": "3", "upper_bound": "4"}
+    assert found == [None, [known]]

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pyarrow as pa
 import pytest
 from tableformats_iceberg.manifests.manifest_list import Manifest
 from tableformats_iceberg.write.commit.manifest_merging import bins_to_merge
+
+import tableformats as tf
+from tests.support.iceberg_writing import new_table, schema_of
 
 PROPERTIES = {"commit.manifest.target-size-bytes": "100", "commit.manifest.min-count-to-merge": "3"}
 
@@ -47,3 +53,13 @@ def test_properties_say_whether_and_when_manifests_are_merged() -> None:
     assert merged([10] * 3, **{"commit.manifest.min-count-to-merge": "4"}) == []
     assert bins_to_merge([Manifest("m", 1, 0, *[0] * 10, None)] * 99, {}) == []
     assert bins_to_merge([Manifest("m", 1, 0, *[0] * 10, None)] * 100, {}) == [[*range(100)]]
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_two_manifests_become_one(tmp_path: Path, version: int) -> None:
+    folder = new_table(tmp_path / "t", schema_of(id="long"), version, (), {"commit.manifest.min-count-to-merge": "2"})
+    table = tf.open_table(str(folder))
+    for number in range(3):
+        table.append(pa.table({"id": [number]}))
+        assert table.inspect.manifests().num_rows == 1
+    assert sorted(table.to_arrow()["id"].to_pylist()) == [0, 1, 2]
