@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -441,3 +443,20 @@ def test_a_new_table_has_random_names_in_its_files(mode: str) -> None:
     altered = changed_table(metadata(field("a b", "integer")), PROTOCOL, change, is_new=True)
     [column] = json.loads(altered.metadata["schemaString"])["fields"]
     assert column["metadata"]["delta.columnMapping.physicalName"].startswith("col-")
+
+
+@pytest.mark.parametrize("verb", ["drop", "rename"])
+def test_a_column_that_a_generated_one_needs_stays(tmp_path: Path, verb: str) -> None:
+    computed = pa.field("g", pa.int64(), metadata={"delta.generationExpression": "a + 1"})
+    schema = pa.schema([("a", pa.int64()), ("b", pa.int64()), computed])
+    properties = {"delta.columnMapping.mode": "name"}
+    table = tf.create_table(tmp_path, schema, format="delta", properties=properties)
+
+    def change(name: str) -> None:
+        table.alter.drop_columns(name) if verb == "drop" else table.alter.rename_column(name, "z")
+
+    with pytest.raises(tf.UnsupportedFeatureError, match="an expression of the column 'g'") as caught:
+        change("a")
+    assert caught.value.field == "a" and table.schema.names == ["a", "b", "g"]
+    change("b")
+    assert table.schema.names == (["a", "g"] if verb == "drop" else ["a", "z", "g"])

@@ -302,6 +302,19 @@ def test_a_column_that_parsed_statistics_lack_is_read_from_text(tmp_path: Path) 
     assert kept(plan(log, "i = 50 AND s = 'z'")) == []
 
 
+@pytest.mark.parametrize("lacking", ["minValues", "maxValues"])
+def test_a_side_that_parsed_statistics_lack_is_read_from_text(tmp_path: Path, lacking: str) -> None:
+    text = stats(3, minValues={"i": 0}, maxValues={"i": 9}, nullCount={"i": 0})
+    narrow = pa.struct([(name, kind) for name, (_, kind) in COLUMNS.items() if name != "i"])
+    kind = parsed_type(COLUMNS)
+    members = [(member.name, narrow if member.name == lacking else member.type) for member in kind]
+    only = parsed(i=(0, 9))
+    only[lacking] = {}
+    kinds = pa.struct([*ADD_FIELDS, ("stats_parsed", pa.struct(members))])
+    log = checkpoint(tmp_path / "t", [file("f", only) | {"stats": text}], 8, add_type=kinds)
+    assert (kept(plan(log, "i > 9")), kept(plan(log, "i < 0")), kept(plan(log, "i = 9"))) == ([], [], ["f"])
+
+
 def test_dotted_names_are_not_confused(tmp_path: Path) -> None:
     """``s_.x`` is a column of the table, ``s_`` a struct with a member x: their paths in the footer read the same."""
     nested = pa.struct([("s_", pa.struct([("x", pa.int64())])), ("s_.x", pa.int64())])
