@@ -7,6 +7,7 @@ import math
 import struct
 from fractions import Fraction
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -17,6 +18,7 @@ from tableformats.errors import InvalidPredicateError
 from tableformats.expressions import Literal
 from tableformats.expressions.binding import bind
 from tableformats.expressions.casts import cast
+from tableformats.expressions.literals import normalized
 from tableformats.expressions.numbers import java_text, nearest_float, parse_number
 from tableformats.expressions.parse import parse_filter
 from tableformats.expressions.value_binding import typed
@@ -174,3 +176,17 @@ def test_decimals_have_the_digits_that_they_need(text, precision, scale):
 def test_decimals_of_too_many_digits(text):
     with pytest.raises(InvalidPredicateError, match="more than 38 digits"):
         typed(Literal(decimal.Decimal(text)))
+
+
+class Tensor:
+    """What has ``item`` as NumPy's scalars do, and is none."""
+
+    def item(self):
+        return 5
+
+
+@pytest.mark.parametrize("value", [Tensor(), np.sum, object()], ids=["tensor", "function", "object"])
+def test_other_objects_are_no_literals(value):
+    with pytest.raises(InvalidPredicateError, match=f"Python type {type(value).__name__}"):
+        normalized(Literal(value))
+    assert normalized(Literal(np.int8(5))) == Literal(5, primitive("long"))

@@ -20,10 +20,11 @@ from tableformats.errors import InvalidPredicateError, UnsupportedFeatureError
 from tableformats.expressions import Function, Holds, Value, casts
 from tableformats.expressions.binding import bind, bound_value
 from tableformats.expressions.evaluation import computed
+from tableformats.expressions.functions.arithmetic import rounded
 from tableformats.expressions.functions.coercion import type_of
-from tableformats.expressions.functions.vectors import python_values
+from tableformats.expressions.functions.vectors import RowError, python_values
 from tableformats.expressions.parse import parse_filter
-from tableformats.schema import Schema
+from tableformats.schema import DecimalType, Schema
 from tests.support import function_cases
 
 ANSWERS: dict[str, Any] = json.loads(function_cases.ANSWERS.read_text("utf-8"))
@@ -173,6 +174,54 @@ def test_zones_repeat_after_400_years(zone: str) -> None:
     for year in ("0000", "-0001", "-0400"):
         local = f"TIMESTAMP'{year}-03-01 00:00:00Z'"
         assert constant(f"unix_micros(to_utc_timestamp({local}, 'UTC')) - unix_micros({local})") == 0
+
+
+SIGNED = {
+    "+5": 5,
+    "-5": -5,
+    "- 5": -5,
+    "+-5": -5,
+    "-+5": -5,
+    "-(-5)": 5,
+    "- -5": 5,
+    "+ +5": 5,
+    "~5": -6,
+    "~-5": 4,
+    "-~5": 6,
+    "-(5)": -5,
+    "+(5)": 5,
+    "-9223372036854775808L": -(2**63),
+    "1 - -5": 6,
+    "1 - +5": -4,
+}
+
+
+@pytest.mark.parametrize(("text", "number"), SIGNED.items())
+def test_signs(text: str, number: int) -> None:
+    assert constant(text) == number
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("99.9", "99.9"),
+        ("-99.9", "-99.9"),
+        ("99.94", "99.9"),
+        ("99.95", None),
+        ("-99.95", None),
+        ("100", None),
+        ("0.05", "0.1"),
+        ("-0.04", "0.0"),
+        ("NaN", None),
+    ],
+)
+def test_decimals_are_rounded_half_up_within_their_digits(value: str, expected: str | None) -> None:
+    kind = DecimalType(3, 1)
+    found = rounded(Decimal(value), kind, False)
+    assert (found if found is None else str(found)) == expected
+    if expected is None:
+        with pytest.raises(RowError):
+            rounded(Decimal(value), kind, True)
 
 
 def distance(left: str, right: str) -> int:
