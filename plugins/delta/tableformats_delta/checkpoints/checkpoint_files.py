@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import field
+from functools import reduce
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tableformats.plugin import (
@@ -169,10 +170,12 @@ class CheckpointFile:
             with self._open(encoded=False) as parquet:  # few rows at once: callers often need the first value alone
                 for batch in parquet.iter_batches(_FEW_ROWS, groups, columns=[*leaves.values()], use_threads=False):
                     values = pc.drop_null(batch.column(name))
-                    is_set = FALSE
-                    for member in values.flatten():
-                        is_set = pc.or_(is_set, pc.is_valid(member))
-                    yield pc.filter(values, is_set)
+                    if not len(values):
+                        continue
+                    members = values.flatten()
+                    if all(member.null_count for member in members):
+                        values = pc.filter(values, reduce(pc.or_, map(pc.is_valid, members), FALSE))
+                    yield values
 
     def needed_groups(
         self, group_filter: GroupFilter, report: ScanReport, has_newer: bool, split: CheckpointSplit | None = None
