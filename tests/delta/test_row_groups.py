@@ -114,6 +114,7 @@ def test_skipped_row_groups(log: DeltaLog, where: str, files: list[str], skipped
     assert found.report.files_total == 12
     assert kept(plan(log, where, skipping=False)) == files
     assert ("row groups" in found.explain()) == (found.report.row_groups_total > 0)
+    assert not any("row groups" in note for note in found.report.notes)
 
 
 def test_without_a_predicate_all_is_read(log: DeltaLog) -> None:

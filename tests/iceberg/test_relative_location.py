@@ -142,3 +142,14 @@ def test_a_moved_table_that_is_opened_by_its_metadata_file(tmp_path: Path, place
     if not target.exists():
         shutil.move(tmp_path / "new" / "metadata" / file.name, target)
     assert values(target, relocate=True) == [1, 2]
+
+
+@pytest.mark.parametrize("other", ["/old/t/data/../../c", "s3://bucket/b"])
+def test_a_plan_names_no_file_outside_of_the_table(tmp_path: Path, other: str) -> None:
+    """It raises while it is made, not when its paths are asked for."""
+    paths = ["/old/t/data/a", "/old/t/data/b"]
+    sound = table_with(tmp_path / "sound", (manifest_bytes([entry(path) for path in paths]), {}))
+    assert len(tf.open_table(sound, relocate=True).scan().plan().file_uris()) == 2
+    folder = table_with(tmp_path / "t", (manifest_bytes([entry(path) for path in (paths[0], other)]), {}))
+    with pytest.raises(PathNotAllowedError):
+        tf.open_table(folder, relocate=True).scan().plan()
