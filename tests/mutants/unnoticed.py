@@ -62,7 +62,7 @@ EQUIVALENT: dict[str, str] = {
     "tableformats/expressions/rewrites.py:_truncated: abs(time) < 2**62 -> (abs(time) <= 2 ** 62)": (
         "files are pruned by this one microsecond, or not, and both are right"
     ),
-    "tableformats/inspect/pictures/plots.py:Plots.timeline: 0 -> 1 (number 2)": (
+    "tableformats/inspect/pictures/plots.py:Plots.timeline: 0 -> 1": (
         "the middle of a minute is moved by a millisecond"
     ),
     "tableformats/engines/arrow/dataset.py:ScanDataset.scanner: set(columns) <= set(scan.schema.names)"
