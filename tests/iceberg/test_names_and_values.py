@@ -1,4 +1,4 @@
-"""Names of Avro fields, and partition values as text."""
+"""Names of Avro fields and of metadata columns, and partition values as text."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from tableformats_iceberg.inspect.tables import _text
+from tableformats_iceberg.metadata.metadata_columns import POS_ID, metadata_columns
 from tableformats_iceberg.write.encode.layouts import _avro_name
 
-from tableformats.plugin import PartitionField, parse_transform, primitive
+from tableformats.plugin import Field, PartitionField, Schema, parse_transform, primitive
 
 
 @pytest.mark.parametrize(
@@ -60,3 +61,13 @@ def test_names_that_avro_allows(name: str, written: str) -> None:
 def test_partition_values_as_text(value: Any, transform: str, kind: str, text: str | None) -> None:
     field = PartitionField(1000, "p", 1, parse_transform(transform), primitive(kind))
     assert _text(pa.scalar(value), field) == text
+
+
+@pytest.mark.parametrize(("version", "lineage"), [(1, []), (2, []), (3, ["_row_id", "_last_updated_sequence_number"])])
+def test_metadata_columns_whose_reserved_ids_the_schema_leaves_free(version: int, lineage: list[str]) -> None:
+    def names(field_id: int) -> list[str]:
+        schema = Schema((Field(field_id, "a", primitive("long")),))
+        return [column.field.name for column in metadata_columns(version, {}, schema)]
+
+    assert names(1) == ["_file", "_pos", "_spec_id", "_partition", *lineage]
+    assert names(POS_ID) == ["_file", "_spec_id", "_partition", *lineage]
