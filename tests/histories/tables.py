@@ -13,7 +13,7 @@ from unittest import mock
 import pyarrow as pa
 
 import tableformats as tf
-from tableformats.io import storage as storage_module
+from tableformats.io.stores import opening
 from tableformats.io.stores.base import ObjectStore
 
 from ..support.memory_store import MemoryStore
@@ -77,7 +77,7 @@ def ledger_of(
 # ---- stores in memory behind the public functions -------------------------------------------------------------------
 
 _STORES: dict[str, Callable[[], ObjectStore]] = {}
-_REAL_OPEN = storage_module.open_store
+_REAL_OPEN = opening.open_store
 _NUMBERS = itertools.count()
 
 
@@ -92,7 +92,7 @@ def served(store: Callable[[], ObjectStore], location: str) -> Iterator[None]:
     bucket = "/".join(location.split("/", 3)[:3])
     _STORES[bucket] = store
     try:
-        with mock.patch.object(storage_module, "open_store", _opened):
+        with mock.patch.object(opening, "open_store", _opened):
             yield
     finally:
         del _STORES[bucket]
