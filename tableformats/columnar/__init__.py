@@ -2,5 +2,5 @@
 
 ``arrays.py`` makes Arrow arrays from NumPy arrays and Python values, and back. ``compute.py`` has the functions of
 ``pyarrow.compute``, each of them made when it is first called. ``packed.py`` stores columns of numbers in fewer bytes,
-for the caches. Nothing here knows files, formats or predicates.
+for the caches. ``grouping.py`` groups rows by several columns. Nothing here knows files, formats or predicates.
 """

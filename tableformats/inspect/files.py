@@ -49,13 +49,9 @@ def partitions_of(files: pa.Table) -> tuple[np.ndarray, np.ndarray]:
     """
     import numpy as np
 
-    from ..columnar import compute as pc
-    from ..columnar.arrays import flat, to_numpy
+    from ..columnar.arrays import flat
+    from ..columnar.grouping import group_codes
 
-    # Table.group_by would import pyarrow.dataset, and that pandas, which take longer than all of this.
-    codes, first = np.zeros(files.num_rows, np.int64), np.arange(min(files.num_rows, 1))
-    for values in (flat(files["spec_id"]), *flat(files["partition"]).flatten()):
-        encoded = pc.dictionary_encode(values, null_encoding="encode")
-        both = codes * len(encoded.dictionary) + to_numpy(encoded.indices)
-        _, first, codes = np.unique(both, return_index=True, return_inverse=True)
+    codes = group_codes([flat(files["spec_id"]), *flat(files["partition"]).flatten()])
+    first = np.unique(codes, return_index=True)[1]
     return codes, first

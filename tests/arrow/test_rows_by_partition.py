@@ -12,15 +12,15 @@ import pyarrow as pa
 import pytest
 
 import tableformats as tf
-from tableformats.engines.arrow.writing.data_files import _stable_order
+from tableformats.columnar.grouping import order_by_code
 
 
 @pytest.mark.parametrize("greatest", [1, 3, 0xFFFF, 0x10000, 0x20001, 2**32 - 1])
 def test_rows_of_one_code_stay_in_their_order(greatest: int) -> None:
     rng = np.random.default_rng(greatest)
     codes = np.append(rng.integers(0, min(greatest, 500) + 1, 5_000), rng.integers(0, greatest + 1, 5_000))
-    assert _stable_order(codes).tolist() == sorted(range(len(codes)), key=lambda row: codes[row])
-    assert _stable_order(codes[:0]).tolist() == []
+    assert order_by_code(codes).tolist() == sorted(range(len(codes)), key=lambda row: codes[row])
+    assert order_by_code(codes[:0]).tolist() == []
 
 
 @pytest.mark.parametrize("form", ["delta", "iceberg"])

@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ....columnar.arrays import to_arrow
+from ....columnar.grouping import group_codes, order_by_code
 from ....dataclass import dataclass
 from ....errors import ConstraintViolationError, UnsupportedFeatureError
 from ....io.local_writes import creating_local
@@ -166,9 +167,9 @@ class FileWriter:
             yield (), (), rows
             return
         columns = [_partition_values(f, path, batch) for f, path in self._sources]
-        codes = _group_codes(columns)
+        codes = group_codes(columns)
         stops = np.cumsum(np.bincount(codes))
-        for chosen in np.split(_stable_order(codes), stops[:-1]):
+        for chosen in np.split(order_by_code(codes), stops[:-1]):
             values = tuple(column[int(chosen[0])] for column in columns)
             yield self._key(values), values, rows.take(to_arrow(chosen))
 
@@ -250,27 +251,6 @@ class FileWriter:
         for (f, _), text in zip(self._sources, texts, strict=True):
             found.append(f"{_escaped(f.name)}={_NULL_DIRECTORY if text is None else _escaped(text)}")
         return found if all(len(name.encode()) <= _LONGEST_NAME for name in found) else []
-
-
-def _group_codes(columns: list[pa.Array]) -> np.ndarray:
-    """int64[n]: equal for rows with equal values in all columns, NULL with NULL; from 0 on, and none is left out."""
-    codes = np.zeros(len(columns[0]), np.int64)
-    for column in columns:
-        own = pc.dictionary_encode(column, null_encoding="encode")
-        pairs = codes * len(own.dictionary) + own.indices.to_numpy()
-        codes = pc.dictionary_encode(to_arrow(pairs)).indices.to_numpy().astype(np.int64)
-    return codes
-
-
-def _stable_order(codes: np.ndarray) -> np.ndarray:
-    """int64[n]: the rows by their codes, 0 <= codes < 2 ** 32, and those of one code as they were.
-
-    NumPy sorts 16 bits by counting, which takes a fiftieth of the time of its sort of longer integers.
-    """
-    order = np.argsort((codes & 0xFFFF).astype(np.uint16), kind="stable")
-    if len(codes) and codes.max() > 0xFFFF:
-        order = order[np.argsort((codes[order] >> 16).astype(np.uint16), kind="stable")]
-    return order
 
 
 def _joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
