@@ -3,8 +3,8 @@
 The standard library writes and compiles five functions for each class. That takes longer than anything else that is
 done when this package is imported, and a process that plans one small table does little else. Here only ``__init__``
 is compiled, once for all classes whose fields are of the same number and kinds; ``__eq__``, ``__hash__``, ``__repr__``
-and those that refuse assignment are shared by all.
-Classes that derive from another dataclass, and options that are not named here, are left to the standard library.
+and those that refuse assignment are shared by all. Classes that derive from another dataclass, and options that are not
+named here, are left to the standard library.
 """
 
 from __future__ import annotations

@@ -29,12 +29,15 @@ def group_codes(columns: Sequence[pa.Array]) -> np.ndarray:
     int64[n]
         From 0 on, in the order in which groups begin; none is left out.
     """
-    codes = np.zeros(len(columns[0]), np.int64)
-    for column in columns:
-        own = pc.dictionary_encode(column, null_encoding="encode")
-        pairs = codes * len(own.dictionary) + to_numpy(own.indices)
-        codes = to_numpy(pc.dictionary_encode(to_arrow(pairs)).indices).astype(np.int64)
+    codes, *others = map(_codes, columns)
+    for own in others:
+        codes = _codes(to_arrow(codes * (own.max(initial=0) + 1) + own))
     return codes
+
+
+def _codes(values: pa.Array) -> np.ndarray:
+    """int64[n]: a number for each value, in the order in which values begin."""
+    return to_numpy(pc.dictionary_encode(values, null_encoding="encode").indices).astype(np.int64)
 
 
 def order_by_code(codes: np.ndarray) -> np.ndarray:

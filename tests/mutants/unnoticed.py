@@ -71,7 +71,6 @@ EQUIVALENT: dict[str, str] = {
         "what a single part skips is what all of them skip"
     ),
     "tableformats/schema/transform_values.py:_truncated_decimals: 0 -> 1": "decimals of Arrow have one zero",
-    "tableformats/write/group_commit.py:_sent: 0 -> 1": "the tables of one commit are of one catalog",
     "tableformats/engines/arrow/writing/data_files.py:FileWriter._flush_greatest: "
     "self._pending_bytes <= self._buffer_bytes // 2 -> (self._pending_bytes < self._buffer_bytes // 2)": (
         "where just half of the buffer is free, a partition more is written early"

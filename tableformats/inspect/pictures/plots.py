@@ -28,6 +28,7 @@ __all__ = ["Plots", "plot_plan"]
 _SECOND, _MINUTE = [1_000], [-30_000, 30_000]
 """Milliseconds: how wide the bar of one instant is, and what is around it."""
 _TILT = 45
+"""Degrees of the labels of columns, so that long ones stand side by side."""
 _PLAIN = "0.65"
 """The grey of what does not stand out."""
 

@@ -354,7 +354,7 @@ class _Builder:
         ):
             check_sources(schema, _listed(self.found[key], id_key, current), self.last_added.get(key) == current)
         self._correct_log()
-        ends = [entry["timestamp-ms"] for entry in self.found["snapshot-log"]]
+        ends = [entry["timestamp-ms"] for entry in self.found["snapshot-log"][-1:]]
         earlier = 0 if before is None else before["last-updated-ms"]
         self.found["last-updated-ms"] = max([self.now_ms, earlier, *ends, *self.added_snapshots.values()])
         if previous_file is not None:
