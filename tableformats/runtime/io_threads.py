@@ -1,8 +1,9 @@
 """Requests to stores that are sent before their answers are taken, and the threads for those that need one.
 
 Most of their time requests wait, so the threads are many more than cores. They are shared by the process. Work that is
-given to them sends one request and waits for nothing else, so that no piece of work can wait for another one in the
-queue behind it. A store that answers without a thread (:meth:`ObjectStore.begin_get`) needs none of them.
+given to them sends one request, or makes and writes one file, and waits for nothing else, so that no piece of work can
+wait for another one in the queue behind it. A store that answers without a thread (:meth:`ObjectStore.begin_get`) needs
+none of them.
 """
 
 from __future__ import annotations
@@ -275,10 +276,13 @@ class WriteBehind:
     ----------
     concurrency : int
         The most writes at once.
+    most_bytes : int, optional
+        What writes that are not done hold at most; a single one may hold more. None: :data:`MAX_BYTES_BEHIND`.
     """
 
-    def __init__(self, concurrency: int) -> None:
+    def __init__(self, concurrency: int, most_bytes: int | None = None) -> None:
         self._pool = _POOLS.of(concurrency)
+        self._most_bytes = MAX_BYTES_BEHIND if most_bytes is None else most_bytes
         self._last: tuple[int, Callable[[], None]] | None = None
         self._unfinished: deque[tuple[int, Future[None]]] = deque()
         self._bytes = 0
@@ -298,18 +302,27 @@ class WriteBehind:
             raise first
 
     def submit(self, size: int, work: Callable[[], None]) -> None:
-        """Let a thread do ``work``, which holds about ``size`` bytes. Waits while writes hold too many.
+        """Let a thread do ``work``, which holds about ``size`` bytes, when more work comes.
 
         Raises the error of an earlier write, and then does not begin ``work``.
         """
         before, self._last = self._last, None
         if before is not None:
             self._begin(*before)
-        while self._unfinished and (self._unfinished[0][1].done() or self._bytes + size > MAX_BYTES_BEHIND):
+        self.wait(self._most_bytes - size)
+        self._last = size, work
+
+    def start(self, size: int, work: Callable[[], None]) -> None:
+        """Let a thread do ``work`` now. It is long, and its bytes are held already. Otherwise as :meth:`submit`."""
+        self.wait(self._most_bytes)
+        self._begin(size, work)
+
+    def wait(self, most_bytes: int) -> None:
+        """Wait until the writes that are not done hold at most so many bytes. Raises the error of one that is done."""
+        while self._unfinished and (self._unfinished[0][1].done() or self._bytes > most_bytes):
             held, future = self._unfinished.popleft()
             self._bytes -= held
             future.result()
-        self._last = size, work
 
     def _begin(self, size: int, work: Callable[[], None]) -> None:
         future: Future[None] = Future()

@@ -70,7 +70,7 @@ def test_a_disk_that_is_full_at_any_piece_is_named(tmp_path: Path) -> None:
 
     for fails_at in range(1, 50):  # noqa: B007
         calls = 0
-        with patch.object(data_files, "_STREAMED_BYTES", 0), patch.object(local_writes._SyncedFile, "write", write):
+        with patch.object(data_files, "_MANY_BYTES", 0), patch.object(local_writes._SyncedFile, "write", write):
             try:
                 table.append(rows)
                 break
@@ -83,7 +83,7 @@ def test_a_disk_that_is_full_at_any_piece_is_named(tmp_path: Path) -> None:
 def test_rows_that_are_streamed_are_those_that_come_back(tmp_path: Path) -> None:
     rows = pa.table({"id": np.arange(6000), "f": np.arange(6000) / 7})
     table = tf.create_table(tmp_path / "t", rows.schema, format="delta")
-    with patch.object(data_files, "_STREAMED_BYTES", 0):
+    with patch.object(data_files, "_MANY_BYTES", 0):
         table.append(rows)
     assert table.to_arrow().sort_by("id").equals(rows)
     assert table.count("f > 857.1") == 0 and table.count(f"f >= {5999 / 7!r}") == 1

@@ -1,16 +1,20 @@
-"""Files that were written before the commit: taken as long as the table asks for the same files."""
+"""Data files: several are made at once. A commit takes those of before as long as the table asks for the same."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from threading import Barrier, Lock
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import tableformats as tf
+from tableformats.engines.arrow.writing import data_files
 from tableformats.engines.arrow.writing.data_files import FileWriter
+from tableformats.engines.arrow.writing.parquet_files import ParquetLayout
 from tableformats.engines.arrow.writing.rows import reader_of, rows_of_table
 from tableformats.plugin import WriteTarget
 from tableformats.table.new_files import WrittenFiles
@@ -81,6 +85,74 @@ def test_files_are_sent_to_a_store_at_once(format: str) -> None:
         of_files = [request for request in stub.requests if request.path.endswith(".parquet")]
         puts, deletes = ([r for r in of_files if r.method == method] for method in ("PUT", "DELETE"))
         assert {r.path for r in puts} <= {r.path for r in deletes}
-        assert puts and max(r.end for r in puts) < min(r.start for r in deletes)
+        assert puts and max(r.start for r in puts) + stub.delay <= min(r.start for r in deletes)
         assert len([key for key in stub.objects if key.endswith(".parquet")]) == 24
         assert len(table.plan()) == 24
+
+
+def small_buffer(monkeypatch: pytest.MonkeyPatch, size: int, many: int) -> None:
+    monkeypatch.setattr(data_files, "BUFFER_BYTES", size)
+    monkeypatch.setattr(data_files, "_MANY_BYTES", many)
+
+
+def partitioned(path: Path, partitions: int) -> tuple[tf.Table, pa.Table]:
+    """A table by ``p``, and rows of which each partition has 100."""
+    rows = pa.table({"id": range(100 * partitions), "p": [i // 100 for i in range(100 * partitions)]})
+    return tf.create_table(path, rows.schema, format="delta", partition_by=["p"]), rows
+
+
+def test_files_are_made_at_once_and_named_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    small_buffer(monkeypatch, 1 << 20, 0)
+    table, rows = partitioned(tmp_path, 4)
+    barrier, layout = Barrier(4), ParquetLayout.write
+
+    def write(self: ParquetLayout, *given: Any) -> Any:
+        barrier.wait(20)
+        return layout(self, *given)
+
+    monkeypatch.setattr(ParquetLayout, "write", write)
+    target = table.transaction().write_target()
+    files = FileWriter(table.storage, target).write(rows_of_table(reader_of(rows), target))
+    assert files["record_count"].to_pylist() == [100] * 4
+    assert [one["1"] // 100 for one in files["lower"].to_pylist()] == [0, 1, 2, 3]
+
+
+def test_rows_of_files_that_are_made_take_a_share_of_the_buffer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small_buffer(monkeypatch, 1 << 14, 0)
+    table, rows = partitioned(tmp_path, 40)
+    lock, layout, held, most = Lock(), ParquetLayout.write, 0, 0
+
+    def write(self: ParquetLayout, part: pa.Table, *given: Any) -> Any:
+        nonlocal held, most
+        with lock:
+            held += 100 * 16
+            most = max(most, held)
+        try:
+            return layout(self, part, *given)
+        finally:
+            with lock:
+                held -= 100 * 16
+
+    monkeypatch.setattr(ParquetLayout, "write", write)
+    table.append(pa.RecordBatchReader.from_batches(rows.schema, rows.to_batches(max_chunksize=100)))
+    assert held == 0 and most <= (1 << 14) + (1 << 11), "and a chunk"
+    assert table.to_arrow().sort_by("id").equals(rows)
+
+
+def test_a_file_that_fails_on_another_thread_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    small_buffer(monkeypatch, 1 << 14, 0)
+    table, rows = partitioned(tmp_path, 8)
+    layout, calls = ParquetLayout.write, []
+
+    def write(self: ParquetLayout, *given: Any) -> Any:
+        calls.append(given)
+        if len(calls) == 5:
+            raise pa.ArrowInvalid("no such row")
+        return layout(self, *given)
+
+    monkeypatch.setattr(ParquetLayout, "write", write)
+    with pytest.raises(pa.ArrowInvalid, match="no such row"):
+        table.append(rows)
+    assert not list(tmp_path.rglob("*.parquet")) and table.snapshot().version == 0

@@ -47,10 +47,10 @@ _ARRAY_BYTES = 512
 """What an array takes beside its values: with many partitions most arrays are short."""
 _CALIBRATING_BYTES = 1 << 20
 """Rows of fewer bytes do not say how much smaller than rows files are."""
-_STREAMED_BYTES = 8 << 20
-"""Of rows: local files of so many are not made in memory before they are written."""
+_MANY_BYTES = 8 << 20
+"""Of rows: files of so many are made on another thread, and local ones not in memory before they are written."""
 _LOCAL_WRITES = 4
-"""Files that are brought to a local disk at once."""
+"""Files that are made or brought to a local disk at once."""
 _ESCAPED = set("\"#%'*/:=?\\{[]^") | {chr(code) for code in (*range(32), 127)}
 _NULL_DIRECTORY = "__HIVE_DEFAULT_PARTITION__"
 _LONGEST_NAME = 200
@@ -95,9 +95,11 @@ class FileWriter:
         self._pending: dict[tuple[Any, ...], _Pending] = {}
         self._pending_bytes = 0
         self._bytes_a_file = self._arrow_bytes(1.0)
+        self._is_calibrated = self._bytes_a_file >= self._buffer_bytes // 2  # it gets no greater
         self._added = AddedFiles(target)
         is_local = scheme_of(self._root) is None
-        self._puts = WriteBehind(_LOCAL_WRITES if is_local else storage.store_of(self._root).concurrency.large)
+        concurrency = _LOCAL_WRITES if is_local else storage.store_of(self._root).concurrency.large
+        self._behind = WriteBehind(concurrency, self._buffer_bytes)
         self.written: list[str] = []
 
     def write(self, batches: Iterable[pa.RecordBatch]) -> pa.Table:
@@ -115,15 +117,14 @@ class FileWriter:
         StoreError
             As the store fails. OSError if it is local.
         """
-        with self._puts:
+        with self._behind:
             for batch in self._in_chunks(batches):
                 for key, values, rows in self._by_partition(batch):
                     self._hold(key, values, rows)
-                if self._pending_bytes > self._buffer_bytes:
-                    self._flush_greatest()
+                self._make_room()
             for key in list(self._pending):
                 self._flush(key)
-            return self._added.table()
+        return self._added.table()
 
     def _hold(self, key: tuple[Any, ...], values: tuple[pa.Scalar, ...], rows: pa.RecordBatch) -> None:
         """Keep rows of a partition until there are enough for a file."""
@@ -197,6 +198,13 @@ class FileWriter:
         wanted = int(self._target.target_file_size * max(expansion, 1.0))
         return min(wanted, max(self._buffer_bytes // 2, self._target.target_file_size))
 
+    def _make_room(self) -> None:
+        """Wait for files that are made on other threads, and write partitions, while rows take too much memory."""
+        most = self._buffer_bytes + self._buffer_bytes // _CHUNKS  # files of half of the buffer hold somewhat more
+        self._behind.wait(most - self._pending_bytes)
+        if self._pending_bytes > self._buffer_bytes:
+            self._flush_greatest()
+
     def _flush_greatest(self) -> None:
         """Write partitions, the greatest first, until half of the buffer is free."""
         for key in sorted(self._pending, key=lambda key: -self._pending[key].size):
@@ -205,30 +213,41 @@ class FileWriter:
             self._flush(key)
 
     def _flush(self, key: tuple[Any, ...]) -> None:
+        """Write the rows of a partition as one file: here, or on another thread if they are many."""
         pending = self._pending.pop(key)
         self._pending_bytes -= pending.size
+        path = self._path(key)
+        self.written.append(path)
+        write = partial(self._write, self._added.begin(), path, pending)
+        if pending.size >= _MANY_BYTES and self._is_calibrated:
+            self._behind.start(pending.size, write)
+        else:
+            write()
+
+    def _write(self, place: int, path: str, pending: _Pending) -> None:
         table = pa.Table.from_batches(pending.batches)
         if self._target.sort_by:
             table = sorted_rows(table, self._target)
-        path = self._path(key)
-        size, footer, with_nan = self._write(path, stored_table(table, self._stored), pending.size)
+        size, footer, with_nan = self._write_file(path, stored_table(table, self._stored), pending.size)
         if pending.size >= _CALIBRATING_BYTES:
             self._bytes_a_file = self._arrow_bytes(pending.size / size)
-        self._added.add(path, size, pending.values, table, footer, with_nan)
+            self._is_calibrated = True
+        self._added.add(place, path, size, pending.values, table, footer, with_nan)
 
-    def _write(self, path: str, table: pa.Table, table_bytes: int) -> tuple[int, pq.FileMetaData, frozenset[int]]:
+    def _write_file(self, path: str, table: pa.Table, table_bytes: int) -> tuple[int, pq.FileMetaData, frozenset[int]]:
         """(bytes, footer, leaves with NaN) of a file that is written."""
         absolute = f"{self._root}/{path}"
-        if table_bytes >= _STREAMED_BYTES and scheme_of(absolute) is None:
-            self.written.append(path)
+        if table_bytes >= _MANY_BYTES and scheme_of(absolute) is None:
             with errors_say_nothing_done(), creating_local(absolute) as file:
                 written = self._layout.write(table, pa.PythonFile(file, mode="w"))
                 return file.tell(), *written
         sink = pa.BufferOutputStream()
         written = self._layout.write(table, sink)
         data = sink.getvalue()
-        self.written.append(path)
-        self._puts.submit(data.size, partial(self._put, absolute, data))
+        if table_bytes >= _MANY_BYTES:
+            self._put(absolute, data)
+        else:
+            self._behind.submit(data.size, partial(self._put, absolute, data))
         return data.size, *written
 
     def _put(self, path: str, data: pa.Buffer) -> None:

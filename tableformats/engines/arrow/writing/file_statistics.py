@@ -31,13 +31,19 @@ class AddedFiles:
         self._plain = [(i, path) for i, path in enumerate(leaves) if not is_repeated(path)]
         self._bounded = {member.name: member.type for member in self.schema.field("lower").type}
         self._partition = list(self.schema.field("partition").type)
-        self._files: list[dict[str, Any]] = []
+        self._files: list[dict[str, Any] | None] = []
 
     def __len__(self) -> int:
         return len(self._files)
 
+    def begin(self) -> int:
+        """The place of a file that is going to be written, after those that were begun before."""
+        self._files.append({})
+        return len(self._files) - 1
+
     def add(
         self,
+        place: int,
         path: str,
         size: int,
         partition: tuple[pa.Scalar, ...],
@@ -45,10 +51,12 @@ class AddedFiles:
         footer: pq.FileMetaData,
         with_nan: Set[int],
     ) -> None:
-        """A written file.
+        """A written file. Files of several places may be added at once.
 
         Parameters
         ----------
+        place : int
+            As :meth:`begin` gave it.
         partition : tuple of pyarrow.Scalar
             The values of the target's partition fields.
         rows : pyarrow.Table
@@ -64,7 +72,7 @@ class AddedFiles:
         file.update({name: {} for name in ("lower", "upper", "nan_count")}, **self._counts(footer))
         for number, leaf in self._plain:
             self._add_bounds(file, leaf, rows, footer, number, number in with_nan)
-        self._files.append(file)
+        self._files[place] = file
 
     def add_footer(
         self, path: str, size: int, footer: pq.FileMetaData, values: Callable[[int], Iterable[pa.ChunkedArray]]
@@ -90,7 +98,7 @@ class AddedFiles:
         self._files.append(file)
 
     def table(self) -> pa.Table:
-        """The files, in the order in which they were added."""
+        """The files, in the order in which they were begun or their footers were added."""
         return pa.Table.from_struct_array(pa.array(self._files, pa.struct(self.schema)))
 
     def _counts(self, footer: pq.FileMetaData) -> dict[str, Any]:
