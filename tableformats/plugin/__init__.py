@@ -29,7 +29,6 @@ from ..columnar.arrays import (
     to_arrow,
     to_numpy,
 )
-from ..columnar.dropped_rows import without_rows
 from ..columnar.parquet_file import ParquetFile
 from ..dataclass import dataclass
 from ..errors import (
@@ -54,8 +53,6 @@ from ..errors import (
     UnsupportedFeatureError,
 )
 from ..io.buffers import ReusableBuffer
-from ..io.compression import AVRO_CODECS, INFLATE_ERRORS, compress_avro, inflate_avro, libdeflate
-from ..io.orc_tail import OrcTail
 from ..io.parquet.chunks import check_footer, check_pages
 from ..io.parquet.footers import has_sound_chunks
 from ..io.path_policy import SharedPrefix
@@ -65,7 +62,7 @@ from ..io.stores.base import missing_file
 from ..lazy_pattern import lazy_pattern
 from ..limits import DEFAULT_LIMITS, FOOTER_ITEMS, Limits
 from ..runtime.boundary import is_fault_of_machine
-from ..runtime.collector import uncollected
+from ..runtime.collector import importing, uncollected
 from ..runtime.concurrency import cached_property, free_after_fork
 from ..runtime.threads import ahead, all_at_once, bundles, in_order, runs, thread_count
 from ..schema import (
@@ -87,7 +84,6 @@ from ..schema import (
 )
 from ..schema.datetimes import DATETIME_MS, DAY_S, DAY_US, FIRST_GREGORIAN_DAY, YEAR_1900_S, days_from_civil
 from ..schema.transforms import Transform, hash_bytes, parse_transform
-from .changes import DELETE, INSERT, ChangeBatch, FormatChanges
 from .columns import MetadataColumn, NameMapping
 from .deletes import EQUALITY, DeleteFiles, deletes_type
 from .files import FileBatch, MetadataPart, RowErrors
@@ -100,10 +96,14 @@ from .snapshot import FormatSnapshot, ReadRequest, SplitOptions
 from .statistics import Bounds, Statistics, StatisticsSlice
 
 if TYPE_CHECKING:
+    from ..columnar.dropped_rows import without_rows
     from ..io.catalog_commits import CatalogCommit, CatalogCommits, CatalogWriter, StagedTable, TableUpdates
+    from ..io.compression import AVRO_CODECS, INFLATE_ERRORS, compress_avro, inflate_avro, libdeflate
     from ..io.exclusive_put import check_exclusive_puts, put_exclusively
+    from ..io.orc_tail import OrcTail
     from ..io.parquet.groups import GroupFile, ParquetFooter, StoredGroup
     from ..runtime.turns import local_turn
+    from .changes import DELETE, INSERT, ChangeBatch, FormatChanges
     from .upkeep import CheckpointResult, KeptFiles
     from .verification import Violation, file_sizes
     from .writing.parquet_options import BloomFilter, ParquetOptions
@@ -269,6 +269,7 @@ __all__ = [
     "has_sound_chunks",
     "hash_bytes",
     "hookimpl",
+    "importing",
     "in_order",
     "inflate_avro",
     "is_fault_of_machine",
@@ -305,8 +306,19 @@ __all__ = [
     "without_rows",
 ]
 
-# What planning does not need: it is loaded by the first module that writes, checks or repairs.
+# What not every plan needs: it is loaded by the first module that asks for it.
 _LOADED_WHEN_USED = {
+    "AVRO_CODECS": "..io.compression",
+    "ChangeBatch": ".changes",
+    "DELETE": ".changes",
+    "FormatChanges": ".changes",
+    "INFLATE_ERRORS": "..io.compression",
+    "INSERT": ".changes",
+    "OrcTail": "..io.orc_tail",
+    "compress_avro": "..io.compression",
+    "inflate_avro": "..io.compression",
+    "libdeflate": "..io.compression",
+    "without_rows": "..columnar.dropped_rows",
     "CatalogCommit": "..io.catalog_commits",
     "CatalogCommits": "..io.catalog_commits",
     "CatalogWriter": "..io.catalog_commits",

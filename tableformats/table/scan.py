@@ -1,7 +1,7 @@
 """Scan and ScanPlan: a question to a snapshot and its answer, with the verbs that run them on an engine.
 
 A scan is immutable and cheap; planning happens in :meth:`Scan.plan`. Planning and engines use their data alone,
-:class:`ScanRequest` and :class:`FilePlan`. Engines are imported when a verb calls them.
+:class:`ScanRequest` and :class:`FilePlan`. What a verb alone needs, engines above all, is imported when it is called.
 """
 
 from __future__ import annotations
@@ -13,13 +13,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ..dataclass import dataclass
 from ..expressions import conjunction
 from ..habits import WithHabits
-from ..planning.narrowing import keep_mask
 from ..planning.plan import FilePlan
 from ..planning.planner import plan_scan
-from ..planning.public_files import public_files
 from ..planning.request import ScanRequest
-from ..planning.splits import splits
-from ..planning.tasks import ScanTask, tasks_of
 from ..runtime.concurrency import cached_property
 from ..runtime.optional import required
 
@@ -34,6 +30,7 @@ if TYPE_CHECKING:
 
     from ..inspect.diagnose import Diagnosis
     from ..planning.attribution import Attribution, FileVerdict
+    from ..planning.tasks import ScanTask
 
 __all__ = ["Scan", "ScanPlan"]
 
@@ -268,6 +265,8 @@ class ScanPlan(WithHabits, FilePlan):
         >>> tf.open_table("events").plan().files.select(["record_count", "fully_matched"]).to_pylist()[0]
         {'record_count': 3, 'fully_matched': True}
         """
+        from ..planning.public_files import public_files
+
         return public_files(self)
 
     def file_uris(self) -> list[str]:
@@ -288,6 +287,8 @@ class ScanPlan(WithHabits, FilePlan):
         >>> tf.open_table("events").plan().keep_mask("id = 4").tolist()
         [True, False]
         """
+        from ..planning.narrowing import keep_mask
+
         return keep_mask(self, filter)
 
     def tasks(self) -> Iterator[ScanTask]:
@@ -296,6 +297,8 @@ class ScanPlan(WithHabits, FilePlan):
         >>> [(task.record_count, str(task.residual)) for task in tf.open_table("events").plan("id > 3").tasks()]
         [(3, 'id > 3')]
         """
+        from ..planning.tasks import tasks_of
+
         return tasks_of(self)
 
     def splits(
@@ -331,6 +334,8 @@ class ScanPlan(WithHabits, FilePlan):
         >>> [len(group) for group in tf.open_table("events").plan().splits("128MB")]
         [2]
         """
+        from ..planning.splits import splits
+
         return splits(self, target_size, open_cost, lookback)
 
     def to_arrow(self, tasks: Iterable[ScanTask] | None = None) -> pa.Table:

@@ -15,7 +15,7 @@ from ..errors import SnapshotNotFoundError, TableNotFoundError
 from ..expressions import tree as ex
 from ..limits import DEFAULT_LIMITS, Limits
 from ..planning.handle import SnapshotHandle
-from ..runtime.collector import uncollected
+from ..runtime.collector import importing
 from ..runtime.pickling import Portable
 from .checks import SnapshotChecks
 from .opening import Timestamp, check_limit, check_types, epoch_ms, frozen, location_of
@@ -110,7 +110,7 @@ def open_table(
     >>> tf.open_table("events").scan("day = 2", columns=["id"]).to_arrow()["id"].to_pylist()
     [3, 4, 5]
     """
-    with uncollected():
+    with importing():
         from ..cache.directory import telling_options
         from ..cache.metadata_cache import MetadataCache
         from ..io.storage import Storage
@@ -589,12 +589,12 @@ class Snapshot(SnapshotHandle, ScanVerbs, SnapshotChecks):
         ValueError
             ``limit`` is no number of rows, or ``nan`` is something else.
         """
-        from .scan import Scan
+        with importing():
+            from .scan import Scan
 
         check_limit(limit, "rows")
         if nan not in (None, "absent"):
             raise ValueError(f"nan must be 'absent' or None, not {nan!r}")
         schema = self.schema if columns is None else self.project(columns, case_sensitive)
-        now = time.time_ns() // 1000
-        bound = self.bind(filter, case_sensitive, ansi, now)
+        bound = self.bind(filter, case_sensitive, ansi, now := time.time_ns() // 1000)
         return Scan(self, bound, schema, case_sensitive, limit, nan, ansi, now)

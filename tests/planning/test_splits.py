@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 
 from tableformats.errors import CorruptMetadataError, LimitExceededError
 from tableformats.planning.splits import _pack, _Part, size_in_bytes
+from tableformats.planning.tasks import ScanTask
 from tableformats.schema import Field, primitive
-from tableformats.table.scan import ScanPlan, ScanTask
+from tableformats.table.scan import ScanPlan
 from tests.support.arrow_fakes import FakeFile, snapshot_of
 
 ID = Field(1, "id", primitive("long"))

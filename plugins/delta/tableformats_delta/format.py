@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from tableformats.plugin import OpenOptions, TableFormat, TableNotFoundError, datetimes, uncollected
+from tableformats.plugin import OpenOptions, TableFormat, TableNotFoundError, datetimes, importing
 
 from .log.names import LOG_DIRECTORY
 
@@ -59,7 +59,7 @@ class DeltaFormat(TableFormat):
         if isinstance(options.relocate, Mapping):
             for old, new in options.relocate.items():
                 storage.relocate(old, new)
-        with uncollected():
+        with importing():
             from .table import DeltaTable
 
         zone = _zone(options.format_options.get("partition_time_zone"))

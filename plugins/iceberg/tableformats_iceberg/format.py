@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from tableformats.plugin import OpenOptions, TableFormat, uncollected
+from tableformats.plugin import OpenOptions, TableFormat, importing
 
 from .metadata.locate import is_metadata_name
 
@@ -40,7 +40,7 @@ class IcebergFormat(TableFormat):
 
     def open(self, storage: Storage, options: OpenOptions) -> IcebergTable:
         """See :meth:`tableformats.plugin.TableFormat.open`."""
-        with uncollected():
+        with importing():
             from .table import IcebergTable
 
         return IcebergTable.at(storage, options)
