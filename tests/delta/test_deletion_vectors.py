@@ -255,6 +255,26 @@ class TestDamage:
         with pytest.raises(CorruptMetadataError):
             self.read(tmp_path, vector_file(data)[0], size_bytes=len(data))
 
+    @pytest.mark.parametrize(
+        ("data", "said"),
+        [
+            (b"", "cut off"),
+            (b"\0\0\0", "cut off"),
+            (struct.pack("<I", 2) + native([1])[8:], "cut off"),
+            (native([1])[4:-1], "cut off"),
+            (struct.pack("<I", 0) + b"\0", "bytes follow"),
+            (native([1])[4:] + b"\0", "bytes follow"),
+        ],
+    )
+    def test_what_is_wrong_with_the_older_layout(self, tmp_path: Path, data: bytes, said: str) -> None:
+        data = struct.pack("<I", NATIVE_MAGIC) + data
+        with pytest.raises(CorruptMetadataError, match=said):
+            self.read(tmp_path, vector_file(data)[0], size_bytes=len(data))
+
+    def test_no_row_in_the_older_layout(self, tmp_path: Path) -> None:
+        data = struct.pack("<II", NATIVE_MAGIC, 0)
+        assert self.read(tmp_path, vector_file(data)[0], size_bytes=8, cardinality=0) == []
+
     def test_missing_file(self, tmp_path: Path) -> None:
         with pytest.raises(CorruptMetadataError, match="missing"):
             self.read(tmp_path, b"", path="gone.bin")

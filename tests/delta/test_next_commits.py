@@ -11,11 +11,15 @@ import pyarrow.parquet as pq
 import pytest
 from tableformats_delta import table as delta_table
 from tableformats_delta.checkpoints.checkpoint_files import CheckpointFile
+from tableformats_delta.log import next_commits
+from tableformats_delta.log.listing import list_log
 from tableformats_delta.log.next_commits import following, keep_own_checkpoint, upon_own_checkpoint
 from tableformats_delta.maintenance import replay
 from tableformats_delta.write import transaction as delta_transaction
 
 import tableformats as tf
+from tableformats.io.storage import Storage
+from tests.support.delta_log import DeltaLog, add
 
 ROW = pa.table({"id": [1]})
 
@@ -144,6 +148,33 @@ def test_what_is_not_followed_is_listed(table: tf.Table, tmp_path: Path) -> None
     table.append(ROW)
     newer = following(table.storage, behind)
     assert newer is not None and newer[0].version == behind.version + 1 and newer[0].checkpoint == behind.checkpoint
+
+
+def test_how_far_a_log_is_followed(tmp_path: Path) -> None:
+    log, storage = DeltaLog(tmp_path / "t").start(), Storage(tmp_path / "t")
+    for version in range(1, 6):
+        log.commit(version, add(str(version)))
+    listing = list_log(storage)
+    segments = [listing.segment(version) for version in range(6)]
+    with patch.object(next_commits, "_LISTED_EVERY", 3):
+        newer = [following(storage, known) for known in segments]
+        # More than three come after 0 and 1, and 2 and 5 have three commits or more to the end of a group of three.
+        assert [one and len(one[0].commits) for one in newer] == [None, None, None, 6, 6, None]
+        log.commit(6, add("6"))
+        newer = [following(storage, known) for known in segments]
+        assert [one and len(one[0].commits) for one in newer] == [None, None, None, 7, 7, None]
+    found = following(storage, segments[2])
+    assert found is not None and (found[0].version, [*found[1].commits]) == (6, [2, 0, 1, 3, 4, 5, 6])
+
+
+def test_compactions_are_no_commits_that_are_known(tmp_path: Path) -> None:
+    log, storage = DeltaLog(tmp_path / "t").start(), Storage(tmp_path / "t")
+    for version in range(1, 4):
+        log.commit(version, add(str(version)))
+    listing = list_log(log.compact(0, 2) and storage)
+    found = following(storage, listing.segment(3))
+    assert found is not None and [*found[1].commits] == [3] and not found[1].checkpoints
+    assert following(storage, listing.segment(2)) is None, "its own commit is not among the files"
 
 
 def versions_in(reading: Mock) -> list[int]:

@@ -15,7 +15,7 @@ from tableformats_iceberg.files.strict_json import parse_json
 from tableformats_iceberg.format import IcebergFormat
 from tableformats_iceberg.metadata.locate import is_metadata_name, locate
 from tableformats_iceberg.metadata.schema import parse_name_mapping
-from tableformats_iceberg.metadata.table_metadata import parse_metadata
+from tableformats_iceberg.metadata.table_metadata import metadata_of, parse_metadata
 
 import tableformats as tf
 from tableformats.errors import (
@@ -318,6 +318,35 @@ def test_history_is_the_snapshot_log(tmp_path: Path) -> None:
     assert refs["name"].to_pylist() == ["audit", "first", "main"]
     with pytest.raises(UnsupportedFeatureError, match="manifests"):
         open_table(tmp_path).snapshot(SnapshotSelector()).inspect("nothing")
+
+
+def log_entry(at: int, snapshot_id: int) -> dict[str, int]:
+    return {"timestamp-ms": at, "snapshot-id": snapshot_id}
+
+
+def test_logs_are_in_the_order_of_their_times() -> None:
+    files = [{"timestamp-ms": at, "metadata-file": name} for at, name in [(3, "a"), (1, "c"), (2, "b")]]
+    found = parse(**{"snapshot-log": [log_entry(3, 7), log_entry(1, 9), log_entry(2, 8)], "metadata-log": files})
+    assert found.snapshot_log == ((1, 9), (2, 8), (3, 7)) and found.metadata_log == ((1, "c"), (2, "b"), (3, "a"))
+
+
+@pytest.mark.parametrize("kept", [2, 1])
+def test_what_a_later_metadata_file_says_anew(kept: int) -> None:
+    """Its lists begin with those of the file before it, or with a part of them: what that one lists may be gone."""
+    snapshots = [snapshot_json(number, number) for number in (1, 2, 3)]
+    log = [log_entry(number, number) for number in (1, 2, 3)]
+    before = metadata_json(snapshots=snapshots[:2], **{"snapshot-log": log[:2]})
+    after = metadata_json(snapshots=snapshots[2 - kept :], **{"snapshot-log": log[2 - kept :]})
+    found = metadata_of(after, "m", earlier=(before, metadata_of(before, "m")))
+    assert found == metadata_of(after, "m") and len(found.snapshots) == len(found.snapshot_log) == kept + 1
+
+
+@pytest.mark.parametrize(("ids", "last", "nothing"), [([1, 2], 2, True), ([1, 2], 3, False), ([1, 3], 2, False)])
+def test_whether_columns_were_dropped(ids: list[int], last: int, nothing: bool) -> None:
+    fields = [{"id": number, "name": f"c{number}", "required": False, "type": "long"} for number in ids]
+    schemas = [{"type": "struct", "schema-id": 0, "fields": fields}]
+    found = parse(schemas=schemas, **{"last-column-id": last})
+    assert found.dropped_nothing_from(found.schema) is nothing
 
 
 # ---- manifests of tables made by hand -------------------------------------------------------------------------------

@@ -116,4 +116,12 @@ MUTANTS = (
         "a cut upper bound is not raised",
         _ENCODING,
     ),
+    Mutant(
+        "directories-of-properties-may-climb",
+        "iceberg:IcebergTransaction._check_directories",
+        "found = self._files.locate(path or metadata.location)",
+        'found = path if path and ".." in path else self._files.locate(path or metadata.location)',
+        "files go to a directory that leads out of the table with .., and the table cannot be read any more",
+        _APPEND,
+    ),
 )

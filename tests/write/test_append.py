@@ -172,6 +172,22 @@ def test_cut_texts_hold_the_value(text: str, more: str) -> None:
         assert len(stats["maxValues"]["s"]) <= 33
 
 
+@pytest.mark.parametrize(
+    ("value", "least", "greatest"),
+    [
+        ("x" * 32, "x" * 32, "x" * 32),
+        ("x" * 32 + "~", "x" * 32, "x" * 32 + "\x7f"),
+        ("x" * 32 + "\x7f~", "x" * 32, "x" * 32 + "\U0010ffff"),
+        ("x" * 32 + "é", "x" * 32, "x" * 32 + "\U0010ffff"),
+        (dt.datetime(2020, 1, 1, 0, 0, 0, 2000), "2020-01-01T00:00:00.002", "2020-01-01T00:00:00.002"),
+        (dt.datetime(2020, 1, 1, 0, 0, 0, 2999), "2020-01-01T00:00:00.002", "2020-01-01T00:00:00.003"),
+    ],
+)
+def test_where_bounds_are_cut(value: Any, least: str, greatest: str) -> None:
+    stats = json.loads(statistics_text(1, {"c": value}, {"c": value}, {"c": 0}))
+    assert (stats["minValues"]["c"], stats["maxValues"]["c"]) == (least, greatest)
+
+
 def test_texts_that_no_bound_holds() -> None:
     for value in ("x" * 32 + "\U0010ffff", float("inf"), True, b"y", None, dt.datetime.max):
         assert json.loads(statistics_text(1, {"c": value}, {"c": value}, {"c": 0}))["maxValues"] == {}

@@ -315,6 +315,16 @@ def test_directories_elsewhere_must_be_allowed(tmp_path: Path, name: str) -> Non
     assert tf.open_table(str(folder)).count() == 2
 
 
+@pytest.mark.parametrize("below", ["../elsewhere", "x/../../elsewhere", "./../tt", "x/../y"])
+@pytest.mark.parametrize("name", ["write.data.path", "write.metadata.path"])
+def test_directories_that_climb_are_refused(tmp_path: Path, name: str, below: str) -> None:
+    """Files below them would be out of the table, and nobody could read it any more."""
+    folder = new_table(tmp_path / "t", SIMPLE, 2, (), {name: f"{tmp_path}/t/{below}"})
+    with pytest.raises(tf.PathNotAllowedError, match=r"climbs with \.\."):
+        tf.open_table(str(folder), allow_paths=[str(tmp_path)]).append(pa.table({"id": [1]}))
+    assert [*tmp_path.iterdir()] == [folder] and not list(folder.rglob("*.parquet"))
+
+
 def test_a_moved_table_is_refused(tmp_path: Path) -> None:
     folder = new_table(tmp_path / "t", SIMPLE)
     folder.rename(tmp_path / "moved")

@@ -189,21 +189,20 @@ def _native_to_portable(data: bytes, order: str, place: _Place) -> bytes:
     Both byte orders are read: Spark writes count and sizes little endian, and the protocol's inline example has them
     and the magic number big endian.
     """
-    if len(data) < 4:
-        raise place.corrupt("it is cut off")
-    (count,) = struct.unpack(order + "I", data[:4])
-    position, parts = 4, [struct.pack("<Q", count)]
-    if count > (len(data) - 4) // 4:
-        raise place.corrupt(f"it declares {count} bitmaps")
-    for key in range(count):
-        if len(data) - position < 4:
-            raise place.corrupt("it is cut off")
-        (size,) = struct.unpack_from(order + "I", data, position)
-        position += 4
+    position = 0
+
+    def take(size: int) -> bytes:
+        nonlocal position
         if size > len(data) - position:
             raise place.corrupt("it is cut off")
-        parts += [struct.pack("<I", key), data[position : position + size]]
         position += size
+        return data[position - size : position]
+
+    (count,) = struct.unpack(order + "I", take(4))
+    parts = [struct.pack("<Q", count)]
+    for key in range(count):
+        (size,) = struct.unpack(order + "I", take(4))
+        parts += [struct.pack("<I", key), take(size)]
     if position != len(data):
         raise place.corrupt("bytes follow it")
     return b"".join(parts)

@@ -99,7 +99,7 @@ class FileDifference:
             "numRestoredFiles": len(self.adds),
             "numRemovedFiles": len(self.removes),
             "restoredFilesSize": sum(row["size"] for row in self.adds),
-            "removedFilesSize": sum(row.get("size", 0) for row in self.removes),
+            "removedFilesSize": sum(row["size"] for row in self.removes),
         }
 
 

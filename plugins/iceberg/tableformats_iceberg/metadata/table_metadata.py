@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import field, replace
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from tableformats.plugin import (
@@ -120,7 +121,7 @@ class TableMetadata:
     def dropped_nothing_from(self, schema: Schema) -> bool:
         """Whether ``schema`` has every column that the table ever had, at every depth."""
         ids = sorted(field_ids(schema.fields))
-        return len(ids) == (self.last_column_id or 0) and ids == list(range(1, len(ids) + 1))
+        return len(ids) == self.last_column_id and ids == list(range(1, len(ids) + 1))
 
     def without_history(self) -> TableMetadata:
         """A copy without snapshots, references and logs, which grow with every commit."""
@@ -352,21 +353,21 @@ def _result_type(transform: Transform, source_id: int, schemas: list[Schema], no
 
 def _added(
     node: Node, key: str, earlier: tuple[Mapping[str, Any], TableMetadata] | None, version: int
-) -> tuple[bool, Iterator[Node]]:
-    """Whether a list begins with all of the earlier file's, and the elements that are not that file's."""
+) -> tuple[TableMetadata | None, Iterator[Node]]:
+    """The earlier file, if a list begins with all of its elements, and the elements that are not that file's."""
     mine, known = node.mapping().get(key), None if earlier is None else earlier[0].get(key)
     if earlier is None or earlier[1].format_version != version or not isinstance(mine, list) or not known:
-        return False, node.items(key)
+        return None, node.items(key)
     if mine[: len(known)] != known:
-        return False, node.items(key)
-    return True, node.items(key, len(known))
+        return None, node.items(key)
+    return earlier[1], node.items(key, len(known))
 
 
 def _snapshots(
     node: Node, version: int, earlier: tuple[Mapping[str, Any], TableMetadata] | None
 ) -> dict[int, Snapshot]:
-    extends, rest = _added(node, "snapshots", earlier, version)
-    found = dict(earlier[1].snapshots) if extends and earlier is not None else {}
+    extended, rest = _added(node, "snapshots", earlier, version)
+    found = {} if extended is None else dict(extended.snapshots)
     found.update((s.id, s) for s in (_snapshot(child, version) for child in rest))
     return found
 
@@ -428,10 +429,10 @@ def _refs(node: Node, current: int | None, snapshots: Mapping[int, Snapshot]) ->
 
 
 def _snapshot_log(node: Node, earlier: tuple[Mapping[str, Any], TableMetadata] | None) -> tuple[tuple[int, int], ...]:
-    extends, rest = _added(node, "snapshot-log", earlier, node.integer("format-version"))
-    log = list(earlier[1].snapshot_log) if extends and earlier is not None else []
+    extended, rest = _added(node, "snapshot-log", earlier, node.integer("format-version"))
+    log = [] if extended is None else list(extended.snapshot_log)
     log += [(_time(child), child.integer("snapshot-id")) for child in rest]
-    return tuple(sorted(log, key=lambda entry: entry[0]))
+    return tuple(sorted(log, key=itemgetter(0)))
 
 
 def _metadata_log(node: Node, earlier: tuple[Mapping[str, Any], TableMetadata] | None) -> tuple[tuple[int, str], ...]:
@@ -444,4 +445,4 @@ def _metadata_log(node: Node, earlier: tuple[Mapping[str, Any], TableMetadata] |
             log.append((at, file))
         else:
             log.append((_time(child), child.text("metadata-file")))
-    return tuple(sorted(log, key=lambda entry: entry[0]))
+    return tuple(sorted(log, key=itemgetter(0)))

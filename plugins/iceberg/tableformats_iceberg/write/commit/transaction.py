@@ -29,6 +29,7 @@ from tableformats.plugin import (
     WriteTarget,
     dataclass,
     local_turn,
+    strip_trailing,
 )
 
 from ...files.table_files import TableFiles
@@ -342,12 +343,11 @@ class IcebergTransaction(FormatTransaction):
 
     def _check_directories(self) -> None:
         """Refuse to write outside of the table only because its properties say so. Raises PathNotAllowedError."""
-        allowed = self._files.storage.allow_paths
+        metadata = self._state.parsed
+        allowed = (strip_trailing(self._files.locate(metadata.location)), *self._files.storage.allow_paths)
         for name in (DATA_PATH, METADATA_PATH):
-            path = self._state.parsed.properties.get(name)
-            if not path or f"{path}/".startswith(self._state.parsed.location + "/"):
-                continue
-            found = self._files.locate(path)
+            path = metadata.properties.get(name)
+            found = self._files.locate(path or metadata.location)  # which refuses ".."
             if not any(f"{found}/".startswith(prefix + "/") for prefix in allowed):
                 raise PathNotAllowedError(
                     "the table's properties name a directory outside of the table",
