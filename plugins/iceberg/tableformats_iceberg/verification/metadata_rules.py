@@ -110,9 +110,6 @@ def _schemas(raw: Mapping[str, Any], metadata: TableMetadata) -> Found:
     for schema_id, schema in metadata.schemas.items():
         fields = list(_all_fields(schema.fields))
         highest = max([highest, *(f.id for f, *_ in fields)])
-        for id, count in Counter(f.id for f, *_ in fields).items():
-            if count > 1:
-                yield "schema", f"schema {schema_id} has the field id {id} {count} times"
         for f, _, _ in fields:
             if metadata.format_version < 3 and getattr(f.type, "name", None) in _TYPES_OF_VERSION_3:
                 yield "schema", f"schema {schema_id}: {f.name} has the type {f.type}, which came with version 3"

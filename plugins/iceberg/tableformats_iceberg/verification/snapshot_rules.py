@@ -56,11 +56,9 @@ def content_violations(found: SnapshotFiles) -> Found:
     for path, count in Counter(row.path for row in found.listed.manifests).items():
         if count > 1:
             yield "manifest-list", f"{path!r} is listed {count} times"
-    keys = [key for _, manifest in found.pairs for key in manifest.live]
-    if len(set(keys)) != len(keys) or any(len(m.live_entries) != len(m.live) for _, m in found.pairs):
-        for key, count in Counter(entry.key for entry, _ in found.live()).items():
-            if count > 1:
-                yield "duplicate-file", f"{path_of(key)!r} is live {count} times"
+    for key, count in Counter(entry.key for entry, _ in found.live()).items():
+        if count > 1:
+            yield "duplicate-file", f"{path_of(key)!r} is live {count} times"
     yield from _vectors(found)
 
 
