@@ -213,6 +213,23 @@ def test_what_is_not(document: Json, said: list[str]) -> None:
     assert broken(document) == said
 
 
+def test_which_fields_a_version_has() -> None:
+    newer = {"last-sequence-number": 1, "next-row-id": 1}
+    document = {**made(schema={"type": "struct", "fields": []}), **{"partition-spec": [], "next-row-id": 7}}
+    assert broken(document) == [
+        "extra-field: schema is not written in version 2",
+        "extra-field: partition-spec is not written in version 2",
+        "extra-field: next-row-id is not written in version 2",
+    ]
+    assert broken({**made(), "table-uuid": "x"}) == ["missing-field: table-uuid is no UUID: 'x'"]
+    first = {**metadata_json(**{"table-uuid": UUID}), "format-version": 1}
+    first |= {"schema": first["schemas"][0], "partition-spec": []}
+    assert broken(first) == []
+    assert broken({**first, **newer}) == [
+        f"extra-field: {name} is not written in version 1" for name in ("last-sequence-number", "next-row-id")
+    ]
+
+
 def column(number: int, kind: Any, required: bool = True) -> Json:
     return {"id": number, "name": f"c{number}", "required": required, "type": kind}
 

@@ -206,6 +206,30 @@ def test_row_tracking(tmp_path: Path) -> None:
     assert [row["_metadata.row_commit_version"] for row in found] == [1, 1, 1, 2, 2, 2]
 
 
+@pytest.mark.parametrize("mark", [2**63, -2, "1", True, None, 1.0])
+def test_a_mark_of_row_ids_that_is_none(tmp_path: Path, mark: Any) -> None:
+    table = tracked_table(tmp_path)
+    domain = {"domain": "delta.rowTracking", "configuration": json.dumps({"rowIdHighWaterMark": mark})}
+    line = json.dumps({"domainMetadata": {**domain, "removed": False}})
+    (tmp_path / "_delta_log" / f"{1:020d}.json").write_text(f"{line}\n")
+    with pytest.raises(tf.CorruptMetadataError, match="high-water mark") as caught:
+        table.append(ROWS)
+    assert caught.value.field == "delta.rowTracking"
+
+
+@pytest.mark.parametrize(("mark", "fits"), [(2**63 - 4, True), (2**63 - 3, False)])
+def test_the_last_row_ids(tmp_path: Path, mark: int, fits: bool) -> None:
+    table = tracked_table(tmp_path)
+    domain = {"domain": "delta.rowTracking", "configuration": json.dumps({"rowIdHighWaterMark": mark})}
+    line = json.dumps({"domainMetadata": {**domain, "removed": False}})
+    (tmp_path / "_delta_log" / f"{1:020d}.json").write_text(f"{line}\n")
+    if fits:
+        assert ROWS.num_rows == 3 and table.append(ROWS).version == 2
+    else:
+        with pytest.raises(tf.CorruptMetadataError, match="used up"):
+            table.append(ROWS)
+
+
 def test_clustering_columns_always_have_statistics_and_domains_are_kept(tmp_path: Path) -> None:
     columns = [field("id", "long"), field("s", {"type": "struct", "fields": [field("x", "long")]}), field("z", "long")]
     table = local_table(

@@ -20,6 +20,7 @@ __all__ = ["partition_text", "statistics_text"]
 
 _MOST_CHARACTERS = 32
 _GREATEST = "\U0010ffff"
+_INFINITE = {math.inf: "Infinity", -math.inf: "-Infinity"}
 _MILLISECOND = dt.timedelta(milliseconds=1)
 
 
@@ -47,9 +48,7 @@ def partition_text(column: Field, value: object) -> str:
 def _float_text(value: float) -> str:
     if math.isnan(value):
         return "NaN"
-    if math.isinf(value):
-        return "Infinity" if value > 0 else "-Infinity"
-    return repr(value or 0.0)  # -0.0 and 0.0 are one value
+    return _INFINITE.get(value) or repr(value or 0.0)  # -0.0 and 0.0 are one value
 
 
 def statistics_text(

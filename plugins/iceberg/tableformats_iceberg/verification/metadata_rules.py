@@ -82,13 +82,19 @@ def _fields(raw: Mapping[str, Any], metadata: TableMetadata) -> Found:
     for name, since in _SINCE.items():
         if version < since and raw.get(name):
             yield "extra-field", f"{name} is not written in version {version}"
-    try:
-        uuid.UUID(str(raw.get("table-uuid", uuid.UUID(int=0))))
-    except ValueError:
+    if "table-uuid" in raw and not _is_uuid(str(raw["table-uuid"])):
         yield "missing-field", f"table-uuid is no UUID: {str(raw['table-uuid'])[:50]!r}"
     for name, id_name in (("schemas", "schema-id"), ("partition-specs", "spec-id"), ("sort-orders", "order-id")):
         yield from _twice(name, (one.get(id_name) for one in _objects(raw, name)))
     yield from _twice("snapshots", (one.get("snapshot-id") for one in _objects(raw, "snapshots")))
+
+
+def _is_uuid(text: str) -> bool:
+    try:
+        uuid.UUID(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _twice(what: str, ids: Iterable[Any]) -> Found:
