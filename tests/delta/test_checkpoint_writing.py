@@ -23,7 +23,7 @@ from tableformats.io.storage import Storage
 from tableformats.schema import PrimitiveType
 
 from ..support.conformance import DeltaCase, delta_cases, needs_tables
-from ..support.delta_log import WITH_VECTORS, DeltaLog, add, field, first_actions, remove, stats, vector
+from ..support.delta_log import WITH_VECTORS, DeltaLog, add, field, remove, stats, vector
 from ..support.s3_stub import S3Stub
 
 SOON = 2**43  # a deletion that no retention has expired
@@ -344,15 +344,6 @@ def test_upon_an_older_checkpoint(policy: str, tmp_path: Path) -> None:
     assert table.checkpoint().files == 5
     alone = only_checkpoint(log.root, 3)
     assert (state_of(alone), bounds_of(alone), tombstones_of(alone)) == (before, bounds, tombstones)
-
-
-def test_a_file_without_a_time_upon_an_older_checkpoint(tmp_path: Path) -> None:
-    timeless = {"add": {**add("a")["add"], "modificationTime": None}}
-    log = DeltaLog(tmp_path / "t").start()
-    log.checkpoint(f"{0:020d}.checkpoint.parquet", *first_actions(), timeless).commit(1, add("b", modificationTime=7))
-    only_checkpoint(log.root, 0).checkpoint()
-    rows = checkpoint_of(log.root, 1).read()["add"].to_pylist()
-    assert {row["path"]: row["modificationTime"] for row in rows if row and row["path"]} == {"a": 0, "b": 7}
 
 
 def test_unknown_fields(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from tableformats_delta.statistics.stats_struct import stats_columns, stats_type
 import tableformats as tf
 from tableformats.schema import Field, PrimitiveType, Schema
 
-from ..support.delta_log import ADD_FIELDS, PROTOCOL, DeltaLog, add, field, metadata
+from ..support.delta_log import ADD_FIELDS, PROTOCOL, DeltaLog, add, field, first_actions, metadata
 from .test_checkpoint_writing import FORMS
 
 
@@ -57,3 +57,12 @@ def test_maps_whose_values_are_required(has_value: bool, tmp_path: Path) -> None
     assert table.checkpoint().files == 2
     stored = pq.read_table(log.directory / f"{2:020d}.checkpoint.parquet").column("add").to_pylist()
     assert [row["partitionValues"] for row in stored if row and row["path"] == "a"] == [[*values.items()]]
+
+
+def test_a_file_without_a_time(tmp_path: Path) -> None:
+    timeless = {"add": {**add("a")["add"], "modificationTime": None}}
+    log = DeltaLog(tmp_path / "t").checkpoint(f"{0:020d}.checkpoint.parquet", *first_actions(), timeless)
+    log.commit(1, add("b", modificationTime=7))
+    path = Path(tf.open_table(log.root, format="delta").checkpoint().path)
+    rows = pq.read_table(path)["add"].to_pylist()
+    assert {row["path"]: row["modificationTime"] for row in rows if row and row["path"]} == {"a": 0, "b": 7}
