@@ -118,6 +118,25 @@ def test_one_version(tmp_path: Path) -> None:
         planted.rules(9)
 
 
+def test_one_version_is_judged_by_what_was_before(tmp_path: Path) -> None:
+    unknown = {"remove-of-unknown-file"}
+    planted = Planted(tmp_path / "t")
+    planted.commit(remove("nowhere"))
+    assert planted.rules(4) == unknown
+    table = tf.open_table(planted.root, format="delta")
+    table.checkpoint(3)
+    planted.commit(remove("f0"), planted.file("g", [1]))
+    planted.commit(remove("f0"))
+    table.checkpoint(6)
+    assert [planted.rules(version) for version in (3, 4, 5, 6)] == [set(), unknown, set(), unknown]
+    planted.of_add(1, dataChange=None)
+    assert planted.rules() == {*unknown, "missing-data-change"}
+    for version in (0, 3):
+        (planted.log.directory / f"{version:020d}.json").unlink()
+    assert [planted.rules(version) for version in (3, 4, 5, 6)] == [set(), unknown, set(), unknown]
+    assert planted.rules() == {*unknown, "version-gap"}, "version 1 cannot be read any more"
+
+
 def test_from_a_checkpoint(tmp_path: Path) -> None:
     """Of a table whose first commits are gone, the checkpoint says what was there."""
     planted = Planted(tmp_path / "t")

@@ -80,7 +80,7 @@ class _Verification:
                 self._state = None  # behind a gap only a checkpoint says what is there
             before = version
             is_asked = self._only in (None, version)
-            found = list(self._version(version, is_first=version == first))
+            found = list(self._version(version))
             if is_asked:
                 yield from found
         if self._state is not None and self._state.version == self._last:
@@ -97,12 +97,10 @@ class _Verification:
 
     def _first(self) -> int:
         """The version to begin with: of the newest checkpoint before the only version, or the oldest of all."""
-        if self._only is not None:
-            bases = [v for v in self._listing.checkpoints if v < self._only]
-            if self._only in self._listing.checkpoints and self._only not in self._listing.commits:
-                bases.append(self._only)
-            return max(bases, default=0)
-        return 0 if self._listing.oldest is None else self._listing.oldest
+        only, listing = self._only, self._listing
+        if only is None:
+            return listing.oldest or 0
+        return max((v for v in listing.checkpoints if v < only or (v == only and v not in listing.commits)), default=0)
 
     def _gaps(self) -> Iterator[Violation]:
         versions = sorted(self._listing.commits)
@@ -111,15 +109,15 @@ class _Verification:
                 what = f"the commits of versions {before + 1} to {after - 1} are missing"
                 yield violation("version-gap", what, self._listing.directory, before + 1)
 
-    def _version(self, version: int, is_first: bool) -> Iterator[Violation]:
+    def _version(self, version: int) -> Iterator[Violation]:
         file = self._listing.commits.get(version)
         commit = None if file is None else CommitFile.read(self._storage, file)
         if commit is not None:
             yield from commit_violations(commit)
             self._remember(commit)
-            if self._state is None and (version == 0 or (is_first and self._listing.oldest is None)):
+            if version == 0:
                 self._state = History(self._storage)
-            if self._state is not None and not (is_first and version > 0):
+            if self._state is not None:
                 yield from self._state.apply(commit)
         else:
             self._state = None
