@@ -127,6 +127,17 @@ def checkpointed(change: Callable[[list[dict[str, Any]]], list[dict[str, Any]]])
     return plant
 
 
+def alone(plant: Callable[[Planted], None]) -> Callable[[Planted], None]:
+    """A checkpoint without the commits before it."""
+
+    def planting(planted: Planted) -> None:
+        plant(planted)
+        for path in planted.log.directory.glob("*[0-9].json"):
+            path.unlink()
+
+    return planting
+
+
 def truncate(planted: Planted) -> None:
     path = planted.log.directory / f"{3:020d}.json"
     path.write_bytes(path.read_bytes()[:-20])
@@ -140,6 +151,25 @@ def compacted(planted: Planted) -> None:
     lines = [planted.file("f1", [1, 11]), planted.file("other", [1])]
     text = "".join(json.dumps(line) + "\n" for line in lines)
     planted.log.write(f"{1:020d}.{2:020d}.compacted.json", text.encode())
+
+
+def compacted_with(planted: Planted, *more: dict[str, Any]) -> None:
+    """A compaction of versions 3 and 4, of which the last removes what the one before adds, and f0."""
+    planted.commit(remove("f2"), remove("f0"))
+    text = "".join(json.dumps(line) + "\n" for line in (remove("f2"), *more))
+    planted.log.write(f"{3:020d}.{4:020d}.compacted.json", text.encode())
+
+
+def with_add(rows: list[dict[str, Any]], **fields: Any) -> list[dict[str, Any]]:
+    """Rows of a checkpoint with other members of the action that adds f1."""
+    for row in rows:
+        if row["add"] and row["add"]["path"] == "f1":
+            row["add"].update(fields)
+    return rows
+
+
+def with_vector_in(rows: list[dict[str, Any]], **members: Any) -> list[dict[str, Any]]:
+    return with_add(rows, deletionVector={**vector(cardinality=1), **members})
 
 
 FAULTS: dict[str, tuple[str, Callable[[Planted], Any]]] = {
@@ -232,16 +262,59 @@ FAULTS: dict[str, tuple[str, Callable[[Planted], Any]]] = {
         checkpointed(lambda rows: [*rows, *(row for row in rows if row["add"] and row["add"]["path"] == "f1")]),
     ),
     "a compaction of other commits": ("compaction-state", compacted),
+    "a compaction of other removes": ("compaction-state", lambda p: compacted_with(p, remove("f1"))),
+    "a compaction without a remove": ("compaction-state", compacted_with),
+    "a vector without a size in a checkpoint": (
+        "missing-field",
+        checkpointed(lambda rows: with_vector_in(rows, sizeInBytes=None)),
+    ),
+    "a vector of more than the rows in a checkpoint": (
+        "deletion-vector",
+        alone(checkpointed(lambda rows: with_vector_in(rows, cardinality=3))),
+    ),
+    "an empty path in a checkpoint": ("path", checkpointed(lambda rows: with_add(rows, path=""))),
+    "no size in a checkpoint": ("missing-field", checkpointed(lambda rows: with_add(rows, size=None))),
+    "statistics that are no JSON in a checkpoint": (
+        "statistics",
+        alone(checkpointed(lambda rows: with_add(rows, stats="{"))),
+    ),
+    "another partition value in a checkpoint": (
+        "partition-value",
+        alone(checkpointed(lambda rows: with_add(rows, partitionValues=[("p", "one")]))),
+    ),
+    "a checkpoint that removes what it adds": (
+        "add-and-remove",
+        checkpointed(lambda rows: [*rows, {"remove": {"path": "f1", "dataChange": False}}]),
+    ),
+    "a checkpoint with two protocols": (
+        "checkpoint-contents",
+        checkpointed(lambda rows: [*rows, *(row for row in rows if row["protocol"])]),
+    ),
+    "a line that is no object": ("one-action-a-line", lambda p: p.log.write(f"{p.next:020d}.json", b"[1]\n{}\n")),
+    "an action that is no object": ("one-action-a-line", lambda p: p.commit({"txn": 7})),  # type: ignore[dict-item]
+    "a file that comes back with a vector": (
+        "duplicate-action",
+        lambda p: p.commit(p.file("f1", [1, 11], deletionVector=vector(cardinality=1))),
+    ),
+    "a commit that is cleaned away": ("version-gap", lambda p: (p.log.directory / f"{1:020d}.json").unlink()),
+    "two rows of a vector are one too many": (
+        "deletion-vector",
+        lambda p: p.commit(remove("f1"), p.file("f1", [1, 11], deletionVector=vector(cardinality=3))),
+    ),
 }
 
 
 TIMED = {"delta.enableInCommitTimestamps": "true", "delta.appendOnly": "true"}
 
 
+def domain_of(text: str) -> dict[str, Any]:
+    return {"domain": "delta.rowTracking", "configuration": text, "removed": False}
+
+
 def tracked(planted: Planted, name: str, base: int, rows: int, mark: int, **more: Any) -> None:
-    domain = {"domain": "delta.rowTracking", "configuration": json.dumps({"rowIdHighWaterMark": mark})}
+    domain = domain_of(json.dumps({"rowIdHighWaterMark": mark}))
     add = planted.file(name, [1] * rows, baseRowId=base, defaultRowCommitVersion=planted.next, **more)
-    planted.commit(add, {"domainMetadata": {**domain, "removed": False}})
+    planted.commit(add, {"domainMetadata": domain})
 
 
 def feature_table(root: Path) -> Planted:
@@ -257,6 +330,28 @@ def feature_table(root: Path) -> Planted:
 FEATURE_FAULTS: dict[str, tuple[str, Callable[[Planted], Any]]] = {
     "a remove of what stays": ("append-only", lambda p: p.commit(remove("f0"))),
     "a time that does not grow": ("in-commit-timestamp", lambda p: p.commit(time=p.time)),
+    "no time": ("in-commit-timestamp", lambda p: p.log.commit(p.next, {"commitInfo": {"timestamp": 1}})),
+    "a time that is none": (
+        "in-commit-timestamp",
+        lambda p: p.log.commit(p.next, {"commitInfo": {"inCommitTimestamp": True}}),
+    ),
+    "a time behind other actions": (
+        "in-commit-timestamp",
+        lambda p: p.log.commit(
+            p.next, {"txn": {"appId": "x", "version": 1}}, {"commitInfo": {"inCommitTimestamp": p.time + 1}}
+        ),
+    ),
+    "a version of row ids is missing": (
+        "row-ids",
+        lambda p: p.commit(p.file("h", [1], baseRowId=4)),
+    ),
+    "no mark of row ids": (
+        "row-ids",
+        lambda p: p.commit(
+            {"domainMetadata": domain_of("{")}, p.file("h", [1], baseRowId=4, defaultRowCommitVersion=8)
+        ),
+    ),
+    "row ids within those of another file": ("row-ids", lambda p: tracked(p, "h", 1, 1, 4)),
     "no row ids": ("row-ids", lambda p: p.commit(p.file("h", [1]))),
     "row ids that are taken": ("row-ids", lambda p: tracked(p, "h", 3, 2, 4)),
     "row ids above the mark": ("row-ids", lambda p: tracked(p, "h", 4, 2, 4)),

@@ -256,6 +256,11 @@ def test_which_columns_identify_rows() -> None:
     assert names == [": c2", ": c3", ": c4", ": c5", ": c7", ": c8", ": c9", ": element", ": c11", " has no field 12"]
 
 
+def test_a_schema_without_an_id_is_schema_0() -> None:
+    schema = {**struct(column(1, "int"), column(2, "int")), "identifier-field-ids": [2, 3]}
+    assert broken(made(schemas=[schema])) == ["identifier-field: schema 0 has no field 3"]
+
+
 def test_ids_and_types_of_columns() -> None:
     fields = [
         column(1, "int"),

@@ -112,18 +112,18 @@ def _objects(raw: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
 
 
 def _schemas(raw: Mapping[str, Any], metadata: TableMetadata) -> Found:
-    highest = 0
+    ids: list[int] = []
     for schema_id, schema in metadata.schemas.items():
         fields = list(_all_fields(schema.fields))
-        highest = max([highest, *(f.id for f, *_ in fields)])
+        ids += [f.id for f, *_ in fields]
         for f, _, _ in fields:
             if metadata.format_version < 3 and getattr(f.type, "name", None) in _TYPES_OF_VERSION_3:
                 yield "schema", f"schema {schema_id}: {f.name} has the type {f.type}, which came with version 3"
             if f.id >= _FIRST_RESERVED_ID:
                 yield "schema", f"schema {schema_id}: the field id {f.id} is reserved"
     last = raw.get("last-column-id")
-    if isinstance(last, int) and last < highest:
-        yield "column-id", f"last-column-id is {last}, and a schema has the field id {highest}"
+    if isinstance(last, int) and any(id > last for id in ids):
+        yield "column-id", f"last-column-id is {last}, and a schema has the field id {max(ids)}"
     for one in _objects(raw, "schemas"):
         yield from _identifiers(one, metadata)
 
@@ -221,7 +221,7 @@ def _snapshots(raw: Mapping[str, Any], metadata: TableMetadata) -> Found:
         snapshot = metadata.snapshots.get(id)  # type: ignore[arg-type]
         if snapshot is None:
             continue
-        is_old = version > 1 and not sequence  # made before the table was upgraded
+        is_old = not sequence  # of version 1, in which the table was made or is
         for name, versions in _SNAPSHOT.items():
             if version in versions and one.get(name) is None and not is_old:
                 yield "snapshot", f"snapshot {id} has no {name}"
@@ -253,7 +253,7 @@ def _lineage(raw: Mapping[str, Any], metadata: TableMetadata) -> Found:
     """Row ids of version 3. Source: Iceberg spec, "Row Lineage", "Snapshot Row IDs"."""
     following = raw.get("next-row-id")
     ends: dict[Any, int] = {}
-    for one in sorted(_objects(raw, "snapshots"), key=lambda s: _number(s.get("sequence-number")) or 0):
+    for one in sorted(_objects(raw, "snapshots"), key=lambda s: metadata.snapshots[s["snapshot-id"]].sequence_number):
         id, first, added = one.get("snapshot-id"), one.get("first-row-id"), one.get("added-rows")
         if metadata.format_version < 3:
             if first is not None or added is not None:
@@ -278,7 +278,7 @@ def _number(value: Any) -> int | None:
 
 def _logs(raw: Mapping[str, Any], metadata: TableMetadata) -> Found:
     entries = _objects(raw, "snapshot-log")
-    times = [_number(one.get("timestamp-ms")) or 0 for one in entries]
+    times = [one["timestamp-ms"] for one in entries]
     for before, after in zip(times, times[1:], strict=False):
         if after < before - _CLOCK_SKEW_MS:
             yield "snapshot-log", f"the time {after} follows {before}"
@@ -292,7 +292,7 @@ def _logs(raw: Mapping[str, Any], metadata: TableMetadata) -> Found:
         if last != metadata.current_snapshot_id:
             yield "snapshot-log", f"it ends with snapshot {last}, the current one is {metadata.current_snapshot_id}"
     files = _objects(raw, "metadata-log")
-    times = [_number(one.get("timestamp-ms")) or 0 for one in files]
+    times = [one["timestamp-ms"] for one in files]
     for before, after in zip(times, times[1:], strict=False):
         if after < before - _CLOCK_SKEW_MS:
             yield "metadata-log", f"the time {after} follows {before}"
