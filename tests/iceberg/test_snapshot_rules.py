@@ -227,7 +227,12 @@ def test_operations(entries: list[Entry], operation: str, what: str | None) -> N
 
 def test_summaries() -> None:
     own = (listed(), manifest(entry("c"), vector("p", "a", content_size=9), entry("b", DELETED, size=7)))
-    right: dict[str, Any] = {"total_data_files": 3, "total_records": 30, "total_files_size": 309, "total_delete_files": 1}
+    right: dict[str, Any] = {
+        "total_data_files": 3,
+        "total_records": 30,
+        "total_files_size": 309,
+        "total_delete_files": 1,
+    }
     right |= {"added_data_files": 1, "added_dvs": 1, "added_files_size": 109, "added_position_deletes": 3}
     right |= {"deleted_data_files": 1, "removed_files_size": 7, "removed_dvs": 0, "of_another": "x"}
     parent = files(OLD, of=snapshot(1, None))
