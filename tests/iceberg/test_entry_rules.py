@@ -18,7 +18,7 @@ UUID = "f79c3e09-677c-4bbd-a479-3f349cb785e7"
 BY = [{"source-id": 1, "field-id": 1000, "name": "p", "transform": "identity"}]
 
 
-def headers(content: str = "data", spec: Any = (), **more: str | None) -> dict[str, str]:
+def headers(content: str | None = "data", spec: Any = (), **more: str | None) -> dict[str, str]:
     found = {
         "schema": json.dumps({"type": "struct", "fields": []}),
         "partition-spec": json.dumps(list(spec)),
@@ -31,13 +31,21 @@ def headers(content: str = "data", spec: Any = (), **more: str | None) -> dict[s
 
 
 def words(
-    folder: Path, *entries: Json, version: int = 2, content: int = 0, spec: Any = (), header: Any = None, **table: Any
+    folder: Path,
+    *entries: Json,
+    version: int = 2,
+    content: int = 0,
+    spec: Any = (),
+    header: Any = None,
+    orders: Any = (),
+    **table: Any,
 ) -> list[str]:
     """What the verifier says of a manifest, of which the table has one."""
     kinds = [(f["name"], f["field-id"], "int") for f in spec]
     told = headers(("data", "deletes")[content], spec, format_version=str(version)) if header is None else header
     data = manifest_bytes([{**one, "snapshot_id": 7} for one in entries], kinds, version, metadata=told)
-    specs = {"partition-specs": [{"spec-id": 0, "fields": list(spec)}], "last-partition-id": 1000}
+    specs: Json = {"sort-orders": list(orders)} if orders else {}
+    specs |= {"partition-specs": [{"spec-id": 0, "fields": list(spec)}], "last-partition-id": 1000}
     known = {"table-uuid": UUID, "format-version": max(version, 2), "next-row-id": 10, **specs, **table}
     made = table_with(folder, (data, {"content": content}), **known)
     found = tf.open_table(made, relocate=True)._opened.verify()
@@ -98,7 +106,7 @@ ORDERS = [{"order-id": 3, "fields": [{"source-id": 1, "direction": "asc", "null-
     ],
 )
 def test_entries_of_data(tmp_path: Path, found: Json, what: list[str]) -> None:
-    assert words(tmp_path, found, **{"sort-orders": ORDERS}) == what
+    assert words(tmp_path, found, orders=ORDERS) == what
 
 
 def deletes(**more: Any) -> Json:
@@ -150,7 +158,7 @@ VECTOR = {"file_format": "PUFFIN", "referenced_data_file": "x", "content_offset"
     ],
 )
 def test_entries_of_deletes(tmp_path: Path, version: int, found: Json, what: list[str]) -> None:
-    assert words(tmp_path, found, version=version, content=1, **{"sort-orders": ORDERS}) == what
+    assert words(tmp_path, found, version=version, content=1, orders=ORDERS) == what
 
 
 def test_row_ids_in_version_3(tmp_path: Path) -> None:
@@ -166,7 +174,7 @@ def test_row_ids_in_version_3(tmp_path: Path) -> None:
         (headers(partition_spec=None), ["partition-spec is missing"]),
         (headers(partition_spec_id=None), ["partition-spec-id is missing"]),
         (headers(format_version=None, partition_spec_id=None, content=None), []),
-        (headers(content=None), ["content is missing"]),  # type: ignore[arg-type]
+        (headers(None), ["content is missing"]),
         (headers("deletes"), ["content is 'deletes', the list says 'data'"]),
         (headers(format_version="3"), ["format-version is 3, the table's is lower"]),
         (headers(partition_spec="{"), ["partition-spec is no JSON"]),
