@@ -7,11 +7,13 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tableformats_iceberg.changes.row_changes import _with_occurrence
 
 import tableformats as tf
 from tableformats.errors import SnapshotNotFoundError, TableFormatsError, UnsupportedFeatureError
@@ -149,6 +151,25 @@ def test_a_delete_that_is_taken_back_inserts(tmp_path: Path) -> None:
     history.commit("overwrite")
     found = tf.open_table(history.root).changes(103).to_arrow()
     assert (ids_of(found, "insert"), ids_of(found, "delete")) == ([1, 3], [])
+
+
+@pytest.mark.parametrize("kind", ["positions", "vectors"])
+def test_deletes_of_one_file_after_another(tmp_path: Path, kind: str) -> None:
+    """Which file a delete belongs to counts, not only which files and which deletes there are."""
+    history = History(tmp_path / "t")
+    history.commit("append", add=[[1, 2], [3, 4], [5, 6]])
+    for file in (1, 0, 2, 0):
+        at = len(history.dead[f"f1-{file}.parquet"])
+        history.commit("delete", **{kind: [(f"f1-{file}.parquet", at)]})  # type: ignore[arg-type]
+    table = tf.open_table(history.root)
+    for commit, gone in zip((102, 103, 104, 105), (3, 1, 5, 2), strict=True):
+        changes = table.changes(commit, commit).to_arrow()
+        assert (changes["id"].to_pylist(), changes["_change_type"].to_pylist()) == ([gone], ["delete"])
+
+
+def test_paths_that_are_listed_twice() -> None:
+    assert _with_occurrence(np.array([1, 0, 1, 1, 2]), 10).tolist() == [10, 0, 11, 12, 20]
+    assert _with_occurrence(np.array([2, 1, 1]), 10).tolist() == [20, 10, 11]
 
 
 def test_deletes_by_key_that_are_taken_back_insert(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from tableformats_iceberg.files.strict_json import parse_json
+from tableformats_iceberg.files.strict_json import Node, parse_json
 from tableformats_iceberg.format import IcebergFormat
 from tableformats_iceberg.metadata.locate import is_metadata_name, locate
 from tableformats_iceberg.metadata.schema import parse_name_mapping
@@ -318,6 +318,16 @@ def test_history_is_the_snapshot_log(tmp_path: Path) -> None:
     assert refs["name"].to_pylist() == ["audit", "first", "main"]
     with pytest.raises(UnsupportedFeatureError, match="manifests"):
         open_table(tmp_path).snapshot(SnapshotSelector()).inspect("nothing")
+
+
+@pytest.mark.parametrize(("bits", "most"), [(32, 2**31), (64, 2**63)])
+def test_integers_at_their_limits(bits: int, most: int) -> None:
+    for number in (-most, most - 1):
+        assert Node({"n": number}, "m").integer("n", bits) == number
+    for number in (-most - 1, most):
+        with pytest.raises(CorruptMetadataError, match=f"{number} does not fit into {bits} bits") as caught:
+            Node({"n": number}, "m").integer("n", bits)
+        assert caught.value.field == "n"
 
 
 def log_entry(at: int, snapshot_id: int) -> dict[str, int]:

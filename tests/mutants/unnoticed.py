@@ -46,12 +46,6 @@ EQUIVALENT: dict[str, str] = {
     "plugins/iceberg/tableformats_iceberg/changes/row_changes.py:_compare: False -> True": (
         "codes of paths have no nulls, so that nothing is copied"
     ),
-    **{
-        f"plugins/iceberg/tableformats_iceberg/avro/decode_program.py:_Compiler.map: 0 -> 1 (number {number})": (
-            "the word stands for one that is written later"
-        )
-        for number in (2, 3, 4)
-    },
     "tableformats/pruning/manifest_filter.py:PredicateManifestFilter._range: "
     "1 - is_null(upper) -> (1 + is_null(upper))": "only the last bit is looked at, which is the same",
     "tableformats/engines/arrow/dataset.py:_compares_otherwise: not values or not isinstance(column, Reference)"
@@ -128,6 +122,26 @@ EQUIVALENT: dict[str, str] = {
     "plugins/iceberg/tableformats_iceberg/manifests/statistics.py:ManifestStatistics.bounds: "
     "counts.null_count < len(counts) -> (counts.null_count <= len(counts))": (
         "counts that are all unknown are as good as none"
+    ),
+    "plugins/iceberg/tableformats_iceberg/snapshot.py:IcebergSnapshot.attach_deletes: "
+    "files.num_rows < sum(m.live_files for m in manifests)"
+    " -> (files.num_rows <= sum((m.live_files for m in manifests)))": (
+        "deletes of files that are not planned belong to none of those that are"
+    ),
+    "plugins/iceberg/tableformats_iceberg/snapshot.py:IcebergSnapshot.attach_deletes: "
+    "PlannedPaths(files[\"path\"]) if are_few else None -> (None if are_few else PlannedPaths(files['path']))": (
+        "deletes of files that are not planned belong to none of those that are"
+    ),
+    "plugins/iceberg/tableformats_iceberg/write/encode/carried_entries.py:_decoded: "
+    "len(reads) > 1 and all(decodes_at_once(r.header) for r in reads)"
+    " -> ((len(reads) > 1) or (all((decodes_at_once(r.header) for r in reads))))": (
+        "manifests that are read together say what each says alone"
+    ),
+    "plugins/delta/tableformats_delta/verification/stored_actions.py:_is_of_kind: 0 -> 1": (
+        "actions that are not held as columns are judged one by one, in more time"
+    ),
+    "plugins/iceberg/tableformats_iceberg/manifests/entries.py:read_entries_of_manifests: 0 -> 1 (number 2)": (
+        "a length that the list does not say is estimated, for memory alone"
     ),
 }
 """{name of a change: why every answer, error and limit is the same}."""

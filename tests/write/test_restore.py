@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from tableformats_delta.write.restoring import _with_marks
 
 import tableformats as tf
 from tests.support import conformance
@@ -199,3 +200,20 @@ def test_a_checkpoint_that_calls_the_entries_of_maps_otherwise(tmp_path: Path) -
     expected = table.snapshot(9).to_arrow()
     table.restore(9)
     assert sorted(table.to_arrow().to_pylist(), key=str) == sorted(expected.to_pylist(), key=str)
+
+
+@pytest.mark.parametrize(
+    ("step", "older", "newer", "mark"),
+    [(1, 5, 9, 9), (1, 9, 5, 9), (1, None, 5, 5), (1, 5, None, 5), (-1, 5, 9, 5), (-1, -5, -9, -9), (1, 5, 5, 5)],
+)
+def test_marks_of_identity_columns_go_on_from_where_they_are(
+    step: int, older: int | None, newer: int | None, mark: int
+) -> None:
+    def struct(name: str, number: int | None) -> dict[str, Any]:
+        told = {"delta.identity.step": step, "delta.identity.highWaterMark": number}
+        return {"fields": [{"name": name, "metadata": {k: v for k, v in told.items() if v is not None}}, {"name": "x"}]}
+
+    found = struct("ID", older)
+    assert _with_marks(found, struct("id", newer)) is (mark != older)
+    assert found["fields"][0]["metadata"]["delta.identity.highWaterMark"] == mark
+    assert not _with_marks({"fields": [{"name": "id"}]}, struct("id", newer)), "it was no identity column then"

@@ -244,7 +244,7 @@ class _Actions:
         name_kinds, value_kinds = entries.kinds(("name",)), entries.kinds(("value",))
         rows = np.repeat(np.arange(len(kinds)), np.diff(offsets))
         codes = to_numpy(pc.fill_null(pc.dictionary_encode(names).indices, scalar(0, pa.int32()))).astype(np.int64)
-        pairs = rows * (len(codes) + 1) + codes
+        pairs = rows * len(codes) + codes
         repeated = np.zeros(len(pairs), bool)
         if (np.diff(offsets) > 1).any():
             repeated[:] = True

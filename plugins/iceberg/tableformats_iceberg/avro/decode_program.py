@@ -44,6 +44,8 @@ _SKIP = {
     "string": (SKIP_BYTES,),
 }
 NUMBERS, OCTETS, TEXT = 0, 1, 2
+_LATER = 0
+"""A word that is written when what follows it is known."""
 _MIN_SIZE = {"float": 4, "double": 8, "null": 0}
 _PRIMITIVES = frozenset(("null", *_READ))
 
@@ -308,7 +310,7 @@ class _Compiler:
         if len(branches) == 2 and len(nulls) == 1:
             return self.optional(nulls[0], branches[1 - nulls[0]], want, path, depth)
         head = len(self.words)
-        self.emit(UNION, len(branches), 0, *([0] * len(branches)))
+        self.emit(UNION, len(branches), _LATER, *(_LATER for _ in branches))
         least = MAX_SIZE
         for number, branch in enumerate(branches):
             self.words[head + 3 + number] = len(self.words)
@@ -332,7 +334,7 @@ class _Compiler:
         if isinstance(self.resolve(branch), list):
             self.fail("an Avro union holds a union")
         head = len(self.words)
-        self.emit(OPTIONAL, null, 0, 0)
+        self.emit(OPTIONAL, null, _LATER, _LATER)
         if want is not None:
             self.nulls(want, path)
         start = len(self.words)
@@ -410,14 +412,14 @@ class _Compiler:
         if key not in schema:
             self.fail("an Avro array or map has no item type")
         if want is None:
-            self.emit(SKIP_ARRAY, 0, 0)
+            self.emit(SKIP_ARRAY, _LATER, _LATER)
             self.body(len(self.words) - 2, schema[key], None, path, depth, prefix=int(key == "values"))
             return 1
         if want.shape != "list" or key == "values":
             self.fail(f"a field has the wrong Avro type: {schema['type']}", _name(want))
         here = (*path, want.id)
         self.columns[self.index[here]].avro = {"type": "array"}
-        self.emit(LIST, self.index[here], 0, 0)
+        self.emit(LIST, self.index[here], _LATER, _LATER)
         if want.members:
             item = Want(want.id, want.names, want.kind, "record", want.members)
             self.body(len(self.words) - 2, schema["items"], item, path, depth)
@@ -436,7 +438,7 @@ class _Compiler:
         key, value = want.members
         self.maps[here] = _held(value)
         self.slots.append((len(self.words) + 1, here))
-        self.emit(MAP, 0, 0, 0)
+        self.emit(MAP, _LATER, _LATER, _LATER)
         head = len(self.words)
         size = 0
         fields = self.fields(item)
@@ -473,7 +475,7 @@ class _Compiler:
 
     def map_union(self, branches: list[Any], member: Want, want: Want, here: Path, depth: int) -> int:
         head = len(self.words)
-        self.emit(UNION, len(branches), 0, *([0] * len(branches)))
+        self.emit(UNION, len(branches), _LATER, *(_LATER for _ in branches))
         for number, branch in enumerate(branches):
             self.words[head + 3 + number] = len(self.words)
             resolved = self.resolve(branch)

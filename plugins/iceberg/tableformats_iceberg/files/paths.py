@@ -48,7 +48,7 @@ def common_prefix(paths: pa.ChunkedArray | pa.Array) -> str | None:
     """
     first = next((path.as_py() for path in pc.drop_null(paths)[:1]), "")
     prefix = _PREFIX.match(first)
-    is_common = prefix is not None and pc.all(pc.starts_with(paths, prefix.group()), min_count=0).as_py()
+    is_common = prefix is not None and pc.all(pc.starts_with(paths, prefix.group())).as_py()
     return prefix.group() if prefix is not None and is_common else None
 
 

@@ -106,7 +106,7 @@ class TableFiles:
         from tableformats.plugin import compute as pc
 
         start = _ABSOLUTE.match(stored[0].as_py()) if len(stored) and stored[0].is_valid else None
-        if start is not None and pc.all(pc.starts_with(stored, start.group()), min_count=0).as_py():
+        if start is not None and pc.all(pc.starts_with(stored, start.group())).as_py():
             return self.storage.resolve(stored)
         relative = pc.invert(pc.match_substring_regex(stored, _ABSOLUTE.pattern))
         if pc.any(relative).as_py():

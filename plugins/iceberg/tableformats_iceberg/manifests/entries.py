@@ -523,7 +523,7 @@ def _only_path(raw: AvroColumns) -> pa.Array:
         return pa.nulls(raw.rows, pa.string())
     low, high = (bound.bytes_array(pa.binary()) for bound in (lower, upper))
     same = pc.fill_null(pc.equal(low, high), FALSE)
-    if not pc.all(same, min_count=0).as_py():
+    if not pc.all(same).as_py():
         low = pc.if_else(same, low, scalar(None, pa.binary()))
     try:
         return pc.cast(low, pa.string())

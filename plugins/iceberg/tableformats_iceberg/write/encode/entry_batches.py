@@ -174,7 +174,7 @@ def _summary(values: pa.Array, kind: object) -> FieldSummary:
     has_null, has_nan = bool(values.null_count), False
     if pa.types.is_floating(values.type):
         is_nan = pc.fill_null(pc.is_nan(values), False)
-        has_nan = bool(pc.any(is_nan, min_count=0).as_py())
+        has_nan = bool(pc.any(is_nan).as_py())
         if has_nan:
             values = pc.filter(values, pc.invert(is_nan))
     known = len(values) - values.null_count

@@ -154,7 +154,7 @@ def _cut_upper(values: pa.Array, length: int) -> pa.Array:
     is_text = pa.types.is_string(values.type)
     sizes = pc.utf8_length(values) if is_text else pc.binary_length(values)
     is_long = pc.fill_null(pc.greater(sizes, length), False)
-    if not pc.any(is_long, min_count=0).as_py():
+    if not pc.any(is_long).as_py():
         return values
     return pc.if_else(is_long, _successors(_cut_lower(values, length), is_text), values)
 
