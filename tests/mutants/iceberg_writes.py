@@ -124,4 +124,12 @@ MUTANTS = (
         "files go to a directory that leads out of the table with .., and the table cannot be read any more",
         _APPEND,
     ),
+    Mutant(
+        "a-schema-is-taken-for-an-object",
+        "iceberg:_wrong_field",
+        'isinstance(one, Mapping) and one.get("type") == "struct" and _is_type(one)',
+        '_is_type(one) and one.get("type") == "struct"',
+        "a commit ends in an AttributeError where a field that readers pass over is no object",
+        ("test_json_form.py",),
+    ),
 )

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import decimal
 import io
+import struct
 from typing import Any
 
 import fastavro
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from tableformats_iceberg.write.encode import avro_encoding as encoding
 from tableformats_iceberg.write.encode.metrics import MetricsMode, cut_bounds
+from tableformats_iceberg.write.encode.values import bound_bytes, has_bounds, partition_values
 
+from tableformats.plugin import DecimalType, PartitionField, Type, parse_transform
 from tableformats.schema import Field, primitive
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
@@ -108,3 +112,87 @@ def test_bounds_of_zero_hold_for_both_zeros(value: float, lower: str, upper: str
         assert found is not None
         assert str(np.frombuffer(found[0].as_py(), "<f8")[0]) == expected
         assert found.to_pylist()[1:] == [None, None]
+
+
+EDGES = [
+    0,
+    1,
+    -1,
+    127,
+    128,
+    -128,
+    -129,
+    255,
+    256,
+    32767,
+    32768,
+    -32768,
+    -32769,
+    10**18,
+    -(10**18),
+    10**38 - 1,
+    1 - 10**38,
+]
+
+
+def decimals(numbers: list[int | None], precision: int = 38) -> pa.Array:
+    found = [None if n is None else decimal.Decimal(n) for n in numbers]
+    return pa.array(found, pa.decimal128(precision, 0))
+
+
+def shortest(number: int) -> bytes:
+    size = (number if number >= 0 else ~number).bit_length() // 8 + 1
+    return number.to_bytes(size, "big", signed=True)
+
+
+@given(st.lists(st.none() | st.sampled_from(EDGES) | st.integers(1 - 10**38, 10**38 - 1)), st.integers(0, 2))
+@example([], 0)
+@example([*EDGES, None], 1)
+def test_bounds_of_decimals_have_the_fewest_bytes(numbers: list[int | None], start: int) -> None:
+    values = decimals(numbers).slice(start)
+    found = bound_bytes(values, DecimalType(38, 0), is_lower=True).to_pylist()
+    assert found == [None if n is None else shortest(n) for n in numbers[start:]]
+
+
+def in_partition(kind: Type, values: pa.Array) -> list[bytes]:
+    field = PartitionField(1000, "p", 1, parse_transform("identity"), kind)
+    return partition_values(values, field).to_pylist()
+
+
+@pytest.mark.parametrize(("precision", "size"), [(2, 1), (9, 4), (18, 8), (19, 9), (38, 16)])
+def test_partition_values_of_decimals_have_the_size_of_their_precision(precision: int, size: int) -> None:
+    numbers = [0, 1, -1, 10**precision - 1, 1 - 10**precision, None]
+    found = in_partition(DecimalType(precision, 0), decimals(numbers, precision).slice(1))
+    assert found == [b"\0" if n is None else b"\2" + n.to_bytes(size, "big", signed=True) for n in numbers[1:]]
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "expected"),
+    [
+        ("boolean", pa.array([True, False, None]), [b"\2\1", b"\2\0", b"\0"]),
+        ("int", pa.array([-1, 64, None], pa.int32()), [b"\2\1", b"\2\x80\1", b"\0"]),
+        ("long", pa.array([2**62, None]), [b"\2" + encoding.varint(2**62), b"\0"]),
+        ("date", pa.array([1, None], pa.int32()).cast(pa.date32()), [b"\2\2", b"\0"]),
+        ("float", pa.array([1.0, None], pa.float32()), [b"\2" + struct.pack("<f", 1), b"\0"]),
+        ("double", pa.array([-0.0, None]), [b"\2" + struct.pack("<d", -0.0), b"\0"]),
+        ("string", pa.array(["é", None]), ["\2\4é".encode(), b"\0"]),
+        ("binary", pa.array([b"ab", None]), [b"\2\4ab", b"\0"]),
+        ("uuid", pa.array([b"0123456789abcdef", None], pa.binary(16)), [b"\0020123456789abcdef", b"\0"]),
+    ],
+)
+def test_partition_values(kind: str, values: pa.Array, expected: list[bytes]) -> None:
+    assert in_partition(primitive(kind), values) == expected
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "expected"),
+    [
+        ("boolean", pa.array([True, False, None]), [b"\1", b"\0", None]),
+        ("int", pa.array([-1, None], pa.int32()), [b"\xff" * 4, None]),
+        ("timestamp", pa.array([1, None], pa.timestamp("us", "UTC")), [b"\1" + bytes(7), None]),
+        ("float", pa.array([1.0, float("nan"), None], pa.float32()), [struct.pack("<f", 1), None, None]),
+        ("string", pa.array(["é", None]), ["é".encode(), None]),
+    ],
+)
+def test_bounds(kind: str, values: pa.Array, expected: list[bytes | None]) -> None:
+    assert has_bounds(primitive(kind)) and bound_bytes(values, primitive(kind), is_lower=False).to_pylist() == expected

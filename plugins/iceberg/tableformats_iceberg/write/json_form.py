@@ -51,7 +51,7 @@ def _wrong_field(metadata: Mapping[str, Any]) -> str | None:
     if not _are_objects(list((metadata.get("refs") or {}).values())):
         return "refs"
     schemas = [*(metadata.get("schemas") or []), *([metadata["schema"]] if "schema" in metadata else [])]
-    if not all(_is_type(schema) and schema.get("type") == "struct" for schema in schemas):
+    if not all(isinstance(one, Mapping) and one.get("type") == "struct" and _is_type(one) for one in schemas):
         return "schemas"
     specs = metadata.get("partition-specs") or []
     flat = metadata.get("partition-spec") or []
