@@ -143,5 +143,13 @@ EQUIVALENT: dict[str, str] = {
     "plugins/iceberg/tableformats_iceberg/manifests/entries.py:read_entries_of_manifests: 0 -> 1 (number 2)": (
         "a length that the list does not say is estimated, for memory alone"
     ),
+    "plugins/delta/tableformats_delta/log/listing.py:LogListing._covering: 0 -> 1": (
+        "counts of files are compared with each other"
+    ),
+    "plugins/delta/tableformats_delta/snapshot/table_state.py:_read_all: 2 * commit.file.size"
+    " -> (2 + commit.file.size)": "how much memory a cached commit counts for decides the time alone",
+    "plugins/delta/tableformats_delta/snapshot/table_state.py:_read_all: 2 -> 3": (
+        "how much memory a cached commit counts for decides the time alone"
+    ),
 }
 """{name of a change: why every answer, error and limit is the same}."""
