@@ -6,8 +6,11 @@ import json
 import struct
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
+from tableformats_iceberg.verification import entry_rules
+from tableformats_iceberg.verification.entry_columns import doubtful_entries
 
 import tableformats as tf
 from tests.support.iceberg_manifests import entry, manifest_bytes
@@ -43,13 +46,26 @@ def words(
     """What the verifier says of a manifest, of which the table has one."""
     kinds = [(f["name"], f["field-id"], "int") for f in spec]
     told = headers(("data", "deletes")[content], spec, format_version=str(version)) if header is None else header
-    data = manifest_bytes([{**one, "snapshot_id": 7} for one in entries], kinds, version, metadata=told)
+    data = manifest_bytes([{"snapshot_id": 7, **one} for one in entries], kinds, version, metadata=told)
     specs: Json = {"sort-orders": list(orders)} if orders else {}
     specs |= {"partition-specs": [{"spec-id": 0, "fields": list(spec)}], "last-partition-id": 1000}
     known = {"table-uuid": UUID, "format-version": max(version, 2), "next-row-id": 10, **specs, **table}
     made = table_with(folder, (data, {"content": content}), **known)
-    found = tf.open_table(made, relocate=True)._opened.verify()
-    return [f"{one.rule}: {one.what}" for one in found if str(one.path).endswith("m0.avro")]
+    doubtful: list[bool] = []
+
+    def looking(*given: Any) -> Any:
+        marks = doubtful_entries(*given)
+        doubtful.extend(marks.tolist())
+        return marks
+
+    with patch.object(entry_rules, "doubtful_entries", looking):
+        found = [v for v in tf.open_table(made, relocate=True)._opened.verify() if str(v.path).endswith("m0.avro")]
+    if content == 0:
+        wrong = [v for v in found if v.rule not in ("manifest-header", "metrics") and "no value within" not in v.what]
+        paths = [one["data_file"]["file_path"] for one in entries]
+        expected = [any(f"'{path}'" in v.what for v in wrong) for path in paths]
+        assert doubtful == expected, "what is sound by the columns is not looked at"
+    return [f"{one.rule}: {one.what}" for one in found]
 
 
 def one(**more: Any) -> Json:
@@ -81,7 +97,11 @@ ORDERS = [{"order-id": 3, "fields": [{"source-id": 1, "direction": "asc", "null-
         (one(sort_order_id=0), []),
         (one(sort_order_id=4), ["data-file: 'f' has sort order 4, which the table lacks"]),
         (one(file_format="PUFFIN"), ["data-file: 'f' has the format 'PUFFIN'"]),
-        (one(file_format="Orc"), []),
+        (one(file_format="orc"), []),
+        *((one(file_format=name), []) for name in ("AVRO", "avro", "ORC", "parquet")),
+        (one(split_offsets=[]), []),
+        (one(split_offsets=[7]), []),
+        (one(equality_ids=[]), []),
         (one(first_row_id=1), ["row-lineage: 'f' has a first_row_id"]),
         (one(referenced_data_file="x"), ["delete-file: 'f' references a data file, and has no position deletes"]),
         (one(content_offset=0), ["delete-file: 'f' references a data file, and has no position deletes"]),
@@ -107,6 +127,22 @@ ORDERS = [{"order-id": 3, "fields": [{"source-id": 1, "direction": "asc", "null-
 )
 def test_entries_of_data(tmp_path: Path, found: Json, what: list[str]) -> None:
     assert words(tmp_path, found, orders=ORDERS) == what
+
+
+def test_split_offsets_of_several_entries(tmp_path: Path) -> None:
+    found = []
+    for path, offsets in {"f": [4, 9], "g": [4], "h": [9, 4], "i": None, "j": [2, 3]}.items():
+        found.append({**entry(path, sequence_number=5, split_offsets=offsets), "file_sequence_number": 5})
+    assert words(tmp_path, *found) == ["data-file: split offsets of 'h' are not ascending: [9, 4]"]
+
+
+def test_entries_of_version_1(tmp_path: Path) -> None:
+    first = headers(format_version="1", content=None)
+    found = [entry("f"), {**entry("g"), "snapshot_id": None}, {**entry("h"), "status": 3}]
+    assert words(tmp_path, *found, version=1, header=first) == [
+        "status: 'g' has no snapshot_id",
+        "status: 'h' has status 3",
+    ]
 
 
 def deletes(**more: Any) -> Json:

@@ -106,7 +106,7 @@ def _status(entry: Entry, manifest: ManifestFile) -> Found:
         return
     if entry.status != ADDED and None in (entry.sequence_number, entry.file_sequence_number):
         yield "sequence-number", f"{where} is not ADDED, and has no sequence numbers of its own"
-    if min(entry.sequence_number or 0, entry.file_sequence_number or 0) < 0:
+    if any(number is not None and number < 0 for number in (entry.sequence_number, entry.file_sequence_number)):
         yield "sequence-number", f"{where} has a negative sequence number"
 
 
