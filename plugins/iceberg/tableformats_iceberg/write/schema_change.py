@@ -84,7 +84,7 @@ class SchemaChange:
         gone = self._identifiers - {field["id"] for field, _ in fields_of(found)}
         if gone:
             name = next(f.name for f in old if f.id in gone) if any(f.id in gone for f in old) else str(min(gone))
-            _refuse((), name, "the column identifies rows (identifier-field-ids), and is not dropped")
+            _refuse((name,), "the column identifies rows (identifier-field-ids), and is not dropped")
         return found
 
     def _next_id(self) -> int:
@@ -96,22 +96,22 @@ class SchemaChange:
     ) -> list[Json]:
         known = {f.id: (one, f) for one, f in zip(raw["fields"], old, strict=True)}
         if not new:
-            _refuse(above, "", "a struct without columns is not written")
+            _refuse(above, "a struct without columns is not written")
         seen: dict[str, Field] = {}
         for f in new:
             twin = seen.setdefault(f.name.lower(), f)
             is_old = twin.id in known and f.id in known and known[f.id][1].name == f.name
             if twin is not f and (twin.name == f.name or not is_old):
-                _refuse(above, f.name, "there is a column of this name already; case does not distinguish names")
+                _refuse((*above, f.name), "there is a column of this name already; case does not distinguish names")
             if f.id and f.id not in known:
-                _refuse(above, f.name, "a column does not move from one struct to another")
+                _refuse((*above, f.name), "a column does not move from one struct to another")
             if not f.name:
-                _refuse(above, f.name, "a column has no name")
+                _refuse((*above, f.name), "a column has no name")
         return [self._kept(*known[f.id], f, above) if f.id else self._added(f, above) for f in new]
 
     def _added(self, f: Field, above: tuple[str, ...]) -> Json:
         if f.required and f.initial_default is None:
-            _refuse(above, f.name, "a new column is NOT NULL only with a default value: rows are there without one")
+            _refuse((*above, f.name), "a new column is NOT NULL only with a default value: rows are there without one")
         if f.initial_default is not None and self._version < 3:
             raise UnsupportedFeatureError(
                 f"default values need format version 3, and the table has {self._version}",
@@ -123,7 +123,7 @@ class SchemaChange:
             try:
                 default = default_json(f.initial_default, found["type"])
             except (ValueError, TypeError, ArithmeticError) as error:
-                _refuse(above, f.name, f"the default value does not fit to {f.type}: {error}")
+                _refuse((*above, f.name), f"the default value does not fit to {f.type}: {error}")
             found["initial-default"] = found["write-default"] = default
         return found
 
@@ -138,12 +138,12 @@ class SchemaChange:
             found.pop("doc", None)
             found.update({} if new.doc is None else {"doc": new.doc})
         if new.required and not old.required:
-            _refuse(above, new.name, "a column that may hold NULL does not become NOT NULL")
+            _refuse((*above, new.name), "a column that may hold NULL does not become NOT NULL")
         if old.required and not new.required and old.id in self._identifiers:
-            _refuse(above, new.name, "the column identifies rows (identifier-field-ids), so that it is NOT NULL")
+            _refuse((*above, new.name), "the column identifies rows (identifier-field-ids), so that it is NOT NULL")
         found["required"] = new.required
         if new.initial_default != old.initial_default:
-            _refuse(above, new.name, "the default for rows that are there cannot be changed")
+            _refuse((*above, new.name), "the default for rows that are there cannot be changed")
         found["type"] = self._type(raw["type"], old, new.type, path)
         return found
 
@@ -157,14 +157,14 @@ class SchemaChange:
             return self._parts(raw, [("element", kind.element, new.element, "element-required")], path)
         if isinstance(kind, MapType) and isinstance(new, MapType):
             if kind.key != new.key:
-                _refuse(path[:-1], path[-1], "the keys of a map are not changed")
+                _refuse(path, "the keys of a map are not changed")
             return self._parts(raw, [("value", kind.value, new.value, "value-required")], path)
         wanted = type_json(new, self._next_id)
         if raw == wanted:
             return raw
         self._check_promotion(raw, kind, new, wanted, path)
         if old.id in self._sources and raw == "date":
-            _refuse(path[:-1], path[-1], "partition values are computed from the column, and would change")
+            _refuse(path, "partition values are computed from the column, and would change")
         return wanted
 
     def _parts(
@@ -173,7 +173,7 @@ class SchemaChange:
         found = dict(raw)
         for name, old, new, required in parts:
             if new.required and not old.required:
-                _refuse(path, name, "a value that may be NULL does not become NOT NULL")
+                _refuse((*path, name), "a value that may be NULL does not become NOT NULL")
             found[required] = new.required
             found[name] = self._type(raw[name], old, new.type, (*path, name))
         return found
@@ -193,8 +193,8 @@ class SchemaChange:
             )
 
 
-def _refuse(above: tuple[str, ...], name: str, message: str) -> NoReturn:
-    raise ConstraintViolationError(message, field=".".join((*above, name)), hint="Nothing was changed")
+def _refuse(path: tuple[str, ...], message: str) -> NoReturn:
+    raise ConstraintViolationError(message, field=".".join(path), hint="Nothing was changed")
 
 
 # ---- what names columns beside the schema ---------------------------------------------------------------------------
