@@ -98,4 +98,12 @@ MUTANTS = [
         "a rival's row against a new constraint is committed beside it",
         _ALTER,
     ),
+    Mutant(
+        "a-winners-transaction-has-a-number",
+        "delta:_version_of",
+        "if isinstance(version, bool) or not isinstance(version, int):",
+        "if int(version) < 0:",
+        "a commit ends in a ValueError where another one has a transaction without a number",
+        ("delta/test_winners.py",),
+    ),
 ]

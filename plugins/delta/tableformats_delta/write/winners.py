@@ -5,12 +5,13 @@ Source: Delta PROTOCOL.md, "Add File and Remove File", "Transaction Identifiers"
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tableformats.plugin import (
     CommitConflictError,
     CommittedChange,
+    CorruptMetadataError,
     FileBatch,
     StoreError,
     cached_property,
@@ -18,7 +19,7 @@ from tableformats.plugin import (
 )
 from tableformats.plugin import compute as pc
 
-from ..log.actions import Actions, parse_actions
+from ..log.actions import RESTORE_HINT, Actions, parse_actions
 from ..log.listing import read_log_file
 from ..log.names import LOG_DIRECTORY
 
@@ -69,10 +70,22 @@ def _committed(
         metadata_changed=actions.metadata is not None and metadata_differs(older, newest),
         protocol_changed=actions.protocol is not None and actions.protocol != older.protocol,
         domains=frozenset(str(row.get("domain")) for row in actions.domains),
-        applications={str(row.get("appId")): int(row.get("version", 0)) for row in actions.transactions},
+        applications={str(row.get("appId")): _version_of(row, path) for row in actions.transactions},
         is_blind_append=info.get("isBlindAppend") is True and not removed,
         data_change=any(row.get("dataChange", True) for row, _ in (*actions.adds, *actions.removes)),
     )
+
+
+def _version_of(transaction: Mapping[str, Any], path: str) -> int:
+    version = transaction.get("version")
+    if isinstance(version, bool) or not isinstance(version, int):
+        raise CorruptMetadataError(
+            "a txn action lacks its version, or has one of the wrong type",
+            path=path,
+            field="txn.version",
+            hint=RESTORE_HINT,
+        )
+    return version
 
 
 class _NewFiles(Sequence[FileBatch]):
