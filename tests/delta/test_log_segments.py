@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tableformats_delta.log import listing as log_listing
-from tableformats_delta.log.listing import LogListing, LogSegment, listing_of
+from tableformats_delta.log.listing import LogListing, LogSegment, list_log, listing_of
 
 from tableformats.errors import CorruptMetadataError, SnapshotNotFoundError
 from tableformats.io.storage import FileInfo
@@ -107,6 +107,19 @@ def test_one_checkpoint_of_a_version() -> None:
     )
 
 
+def test_the_log_is_listed_up_to_what_comes_after_all_versions() -> None:
+    asked: list[Any] = []
+
+    def pages(directory: str, after: str | None) -> Any:
+        asked.append((directory, after))
+        for names in ([], commits(0), [commit(1), "_"], [commit(2), "_last_checkpoint"], [commit(3)]):
+            yield [FileInfo(name, f"{directory}/{name}", 9, 1) for name in names]
+
+    storage: Any = SimpleNamespace(join=STORAGE.join, pages=pages)
+    assert [*list_log(storage).commits] == [*list_log(storage, 7).commits] == [0, 1, 2]
+    assert asked == [("/t/_delta_log", None), ("/t/_delta_log", f"{7:020d}")]
+
+
 def test_oldest_and_newest() -> None:
     assert not listed() and listed(commit(3)) and listed(checkpoint(3))
     for names, oldest, latest in [
@@ -195,8 +208,15 @@ def test_what_comes_after_a_known_segment(monkeypatch: pytest.MonkeyPatch) -> No
     assert (newer.version, names_of(newer)) == (4, [compaction(3, 4), compaction(1, 2)])
     assert newer.extends(older) and not older.extends(newer) and newer.checksum and newer.checksum.version == 4
     assert [len(files) for files in newer.covered.values()] == [2, 2]
-    same = listed(*names).segment_after(newer)
-    assert names_of(same) == names_of(newer)
+    same = listed(*names, checkpoint(4)).segment_after(newer)
+    assert names_of(same) == names_of(newer), "its own version has a checkpoint now, which is not needed"
+    first = listed(*commits(0)).segment(0)
+    assert listed(*commits(0, 1), checksum(0)).segment_after(first).checksum, "of version 0, too"
+    upon = listed(*commits(1, 2), checkpoint(1)).segment(2)
+    assert listed(*commits(1, 2), checkpoint(1), checksum(0)).segment_after(upon).checksum is None
+    assert (
+        listed(*commits(0, 1), checksum(0)).segment(1).checksum and listed(commit(0), checksum(0)).segment(0).checksum
+    )
     # Its files are gone or others, there is a gap, or the log is shorter: it begins anew.
     assert names_of(listed(*commits(0, 1, 2, 3), checkpoint(0)).segment_after(older)) == commits(3, 2, 1)
     assert names_of(listed(*commits(0, 1, 2, 3), compaction(1, 2)).segment_after(older)) == [

@@ -143,9 +143,14 @@ EQUIVALENT: dict[str, str] = {
     "plugins/iceberg/tableformats_iceberg/manifests/entries.py:read_entries_of_manifests: 0 -> 1 (number 2)": (
         "a length that the list does not say is estimated, for memory alone"
     ),
-    "plugins/delta/tableformats_delta/log/listing.py:LogListing._covering: 0 -> 1": (
-        "counts of files are compared with each other"
-    ),
+    **{
+        f"plugins/delta/tableformats_delta/log/listing.py:LogListing._covering: {change}": (
+            "counts of files are compared with each other"
+        )
+        for change in ("0 -> 1", "1 -> 2 (number 5)")
+    },
+    "plugins/delta/tableformats_delta/log/listing.py:LogListing.segment: version < self.oldest"
+    " -> (version <= self.oldest)": "no commit is missing of the oldest version",
     "plugins/delta/tableformats_delta/snapshot/table_state.py:_read_all: 2 * commit.file.size"
     " -> (2 + commit.file.size)": "how much memory a cached commit counts for decides the time alone",
     "plugins/delta/tableformats_delta/snapshot/table_state.py:_read_all: 2 -> 3": (
