@@ -80,6 +80,7 @@ ORDERS = [{"order-id": 3, "fields": [{"source-id": 1, "direction": "asc", "null-
     [
         (one(), []),
         (one(records=0), []),
+        (one(records=0, file_size_in_bytes=0, split_offsets=[]), ["data-file: 'f' has 0 rows and 0 bytes"]),
         (
             one(records=-1),
             [
@@ -156,6 +157,8 @@ VECTOR = {"file_format": "PUFFIN", "referenced_data_file": "x", "content_offset"
     ("version", "found", "what"),
     [
         (2, deletes(), []),
+        (2, deletes(file_size_in_bytes=1, records=0, split_offsets=[0]), []),
+        (2, {**deletes(), "sequence_number": 0, "file_sequence_number": 0}, []),
         (2, deletes(sort_order_id=0), []),
         (2, deletes(sort_order_id=3), ["data-file: position deletes 'f' have a sort order"]),
         (2, deletes(content=2, equality_ids=[1, 2], sort_order_id=3), []),
@@ -195,6 +198,13 @@ VECTOR = {"file_format": "PUFFIN", "referenced_data_file": "x", "content_offset"
 )
 def test_entries_of_deletes(tmp_path: Path, version: int, found: Json, what: list[str]) -> None:
     assert words(tmp_path, found, version=version, content=1, orders=ORDERS) == what
+
+
+def test_what_is_sound_of_a_file_that_is_not(tmp_path: Path) -> None:
+    found = one(first_row_id=1, file_size_in_bytes=0, partition={"p": 0})
+    assert words(tmp_path, found, version=3, spec=of_transform("bucket[4]")) == [
+        "data-file: 'f' has 10 rows and 0 bytes"
+    ]
 
 
 def test_row_ids_in_version_3(tmp_path: Path) -> None:

@@ -387,6 +387,8 @@ NAN = float("nan")
         ([-0.0], False, False, (0.0, 1.0), ["-0.0 lies outside of the bounds 0.0 and 1.0"]),
         ([0.0], False, False, (-1.0, -0.0), ["0.0 lies outside of the bounds -1.0 and -0.0"]),
         ([0.0, -0.0], False, False, (-1.0, 1.0), []),
+        ([0.0, 1.0], False, False, (0.0, 1.0), []),
+        ([-0.0, -1.0], False, False, (-1.0, -0.0), []),
     ],
 )
 def test_partition_summaries(values: list[Any], null: Any, nan: Any, bounds: tuple[Any, Any], what: list[str]) -> None:
