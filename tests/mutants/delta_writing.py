@@ -77,7 +77,7 @@ MUTANTS = [
     Mutant(
         "ids-of-dropped-columns-again",
         "delta:_changed_schema",
-        'max([int(properties.get(_GREATEST_ID, "0")), *_ids(struct)])',
+        "max([greatest_id(properties), *_ids(struct)])",
         "max(_ids(struct))",
         "a new column gets the id of a dropped one, and reads its values in mode id",
         _EVOLUTION,
@@ -105,5 +105,21 @@ MUTANTS = [
         "if int(version) < 0:",
         "a commit ends in a ValueError where another one has a transaction without a number",
         ("delta/test_winners.py",),
+    ),
+    Mutant(
+        "the-greatest-id-is-a-number",
+        "delta:greatest_id",
+        'found = whole_number(properties.get(GREATEST_ID, "0"))',
+        'found = int(properties.get(GREATEST_ID, "0"))',
+        "a change of columns ends in a ValueError where the greatest id of a column is no number",
+        ("delta/test_damaged_numbers.py",),
+    ),
+    Mutant(
+        "numbers-of-identity-columns-are-finite",
+        "delta:number_of",
+        "_TOO_MUCH if isinstance(found, (bool, float)) else int(found)",
+        "int(found)",
+        "a commit ends in an OverflowError where a number of an identity column is infinite",
+        ("delta/test_damaged_numbers.py",),
     ),
 ]

@@ -214,6 +214,6 @@ def test_marks_of_identity_columns_go_on_from_where_they_are(
         return {"fields": [{"name": name, "metadata": {k: v for k, v in told.items() if v is not None}}, {"name": "x"}]}
 
     found = struct("ID", older)
-    assert _with_marks(found, struct("id", newer)) is (mark != older)
+    assert _with_marks(found, struct("id", newer), "/log") is (mark != older)
     assert found["fields"][0]["metadata"]["delta.identity.highWaterMark"] == mark
-    assert not _with_marks({"fields": [{"name": "id"}]}, struct("id", newer)), "it was no identity column then"
+    assert not _with_marks({"fields": [{"name": "id"}]}, struct("id", newer), "/log"), "it was no identity column then"

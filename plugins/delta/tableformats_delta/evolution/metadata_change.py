@@ -22,7 +22,15 @@ from tableformats.plugin import (
 )
 
 from ..schema.schema_string import parse_schema
-from .properties import FEATURE_PREFIX, check_property, check_unset, features_of_properties, is_true
+from .properties import (
+    FEATURE_PREFIX,
+    GREATEST_ID,
+    check_property,
+    check_unset,
+    features_of_properties,
+    greatest_id,
+    is_true,
+)
 from .protocol_upgrade import with_features
 from .schema_change import CHANGE_COLUMNS, SchemaChange, SchemaContext
 from .schema_json import ID, ColumnIds, all_structs, struct_features
@@ -31,7 +39,6 @@ __all__ = ["CONSTRAINT_PREFIX", "AlteredTable", "changed_table", "with_commit", 
 
 CONSTRAINT_PREFIX = "delta.constraints."
 _MODE = "delta.columnMapping.mode"
-_GREATEST_ID = "delta.columnMapping.maxColumnId"
 _STATISTICS = "delta.dataSkippingStatsColumns"
 _ROW_TRACKING = "delta.enableRowTracking"
 _COMMIT_TIMES = "delta.enableInCommitTimestamps"
@@ -231,11 +238,11 @@ def _check_change_feed(struct: Mapping[str, Any], properties: Mapping[str, str])
 
 def _mapped(struct: dict[str, Any], old: Mapping[str, str], properties: dict[str, str], is_new: bool) -> dict[str, Any]:
     """The schema of a table whose column mapping is switched on: the names in files that are there stay."""
-    ids = ColumnIds(int(old.get(_GREATEST_ID, "0")), None if is_new else lambda name: name)
+    ids = ColumnIds(greatest_id(old), None if is_new else lambda name: name)
     for level in all_structs(struct):
         for member in level["fields"]:
             member["metadata"] = {**(member.get("metadata") or {}), **ids.metadata_of(member["name"])}
-    properties[_GREATEST_ID] = str(ids.greatest)
+    properties[GREATEST_ID] = str(ids.greatest)
     return struct
 
 
@@ -250,7 +257,7 @@ def _changed_schema(
     """The schema with the columns ``wanted``. Updates the partition columns and the greatest id."""
     ids = None
     if properties.get(_MODE, "none") != "none":
-        ids = ColumnIds(max([int(properties.get(_GREATEST_ID, "0")), *_ids(struct)]))
+        ids = ColumnIds(max([greatest_id(properties), *_ids(struct)]))
     partition_columns = metadata.get("partitionColumns") or []
     context = SchemaContext(
         ids,
@@ -264,7 +271,7 @@ def _changed_schema(
     found = change.struct(struct, parsed.fields, wanted.fields)
     metadata["partitionColumns"] = [change.renamed.get(name, name) for name in partition_columns]
     if ids is not None:
-        properties[_GREATEST_ID] = str(ids.greatest)
+        properties[GREATEST_ID] = str(ids.greatest)
     if not any(f.name not in metadata["partitionColumns"] for f in wanted.fields):
         raise UnsupportedFeatureError(
             "a table needs a column beside its partition columns", field="partitionColumns", hint=_HINT

@@ -10,9 +10,19 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
-from tableformats.plugin import UnsupportedFeatureError, lazy_pattern
+from tableformats.plugin import CorruptMetadataError, UnsupportedFeatureError, lazy_pattern, whole_number
 
-__all__ = ["FEATURE_PREFIX", "check_property", "check_unset", "features_of_properties", "is_true"]
+__all__ = [
+    "FEATURE_PREFIX",
+    "GREATEST_ID",
+    "check_property",
+    "check_unset",
+    "features_of_properties",
+    "greatest_id",
+    "is_true",
+]
+
+GREATEST_ID = "delta.columnMapping.maxColumnId"
 
 FEATURE_PREFIX = "delta.feature."
 """``delta.feature.<name> = supported`` adds a feature. It is no property of the table itself."""
@@ -76,6 +86,14 @@ _OWN = lazy_pattern(
 )
 """Properties that writers keep themselves."""
 _UNITS = "nanosecond|microsecond|millisecond|second|minute|hour|day|week"
+
+
+def greatest_id(properties: Mapping[str, str]) -> int:
+    """The greatest id that a column ever had; 0 where nothing is said. Raises CorruptMetadataError."""
+    found = whole_number(properties.get(GREATEST_ID, "0"))
+    if found is None:
+        raise CorruptMetadataError("the greatest id of a column is no number", field=GREATEST_ID)
+    return found
 
 
 def is_true(properties: Mapping[str, str], name: str) -> bool:

@@ -26,6 +26,7 @@ from tableformats.plugin import (
 )
 
 from ..evolution.metadata_change import without_nulls
+from ..evolution.properties import GREATEST_ID
 from ..evolution.protocol_upgrade import NEW_PROTOCOL, with_features
 from ..evolution.schema_json import struct_features, struct_json
 from ..schema.table_metadata import TableMetadata
@@ -40,7 +41,6 @@ _NO_NAMES = lazy_pattern(r"'[^']*'|\w+\s*\(")
 """Texts and names of functions within an expression."""
 _LONG = range(-(2**63), 2**63)
 _MODE = "delta.columnMapping.mode"
-_GREATEST_ID = "delta.columnMapping.maxColumnId"
 _FORBIDDEN = frozenset(" ,;{}()\n\t=")
 """What names of columns have only under column mapping: Parquet writers of other engines refuse them."""
 
@@ -72,8 +72,8 @@ def created_definition(
     if not _is_mapped(request.properties):
         _check_names(request.schema.fields, path)
     configuration = {}
-    if replaced is not None and _is_mapped(request.properties) and _GREATEST_ID in replaced.properties:
-        configuration[_GREATEST_ID] = replaced.properties[_GREATEST_ID]
+    if replaced is not None and _is_mapped(request.properties) and GREATEST_ID in replaced.properties:
+        configuration[GREATEST_ID] = replaced.properties[GREATEST_ID]
     metadata = {
         "id": str(uuid.uuid4()) if replaced is None else replaced.metadata["id"],
         "format": {"provider": "parquet", "options": {}},

@@ -16,7 +16,7 @@ from tableformats.plugin import compute as pc
 
 from ..checkpoints.row_group_reader import vector_lists
 from ..evolution.metadata_change import without_nulls
-from ..evolution.properties import is_true
+from ..evolution.properties import GREATEST_ID, greatest_id, is_true
 from ..evolution.protocol_upgrade import with_features
 from ..evolution.schema_json import struct_features
 from ..log.file_keys import file_keys
@@ -25,7 +25,7 @@ from ..maintenance.replay import Replay
 from ..maintenance.stored_statistics import StoredStatistics
 from ..schema.table_metadata import TableMetadata
 from .definition import TableDefinition
-from .rules import HIGH_WATER_MARK
+from .rules import HIGH_WATER_MARK, number_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -46,7 +46,6 @@ __all__ = [
 
 _NO_TOMBSTONE = 2**63 - 1
 _MODE = "delta.columnMapping.mode"
-_GREATEST_ID = "delta.columnMapping.maxColumnId"
 _KEPT = ("delta.enableInCommitTimestamps", "delta.inCommitTimestampEnablement", "delta.rowTracking.")
 """Properties that stay, whatever the older version had: what the log says about itself, and names of hidden columns."""
 _REMOVED = ("path", "partitionValues", "size", "deletionVector", "baseRowId", "defaultRowCommitVersion")
@@ -123,12 +122,11 @@ def restored_definition(current: TableDefinition, older: DeltaSnapshot, path: st
             field=_MODE,
             hint="Nothing was changed; read that version, and overwrite the table with its rows",
         )
-    if _GREATEST_ID in current.properties:
-        ids = [int(p.get(_GREATEST_ID, "0")) for p in (current.properties, older.properties)]
-        properties[_GREATEST_ID] = str(max(ids))
+    if GREATEST_ID in current.properties:
+        properties[GREATEST_ID] = str(max(greatest_id(p) for p in (current.properties, older.properties)))
     metadata = without_nulls(older.state.metadata)
     struct = json.loads(metadata["schemaString"])
-    if _with_marks(struct, json.loads(current.metadata["schemaString"])):
+    if _with_marks(struct, json.loads(current.metadata["schemaString"]), path):
         metadata["schemaString"] = json.dumps(struct, ensure_ascii=False, separators=(",", ":"))
     metadata["configuration"] = properties
     protocol = with_features(without_nulls(current.protocol), struct_features(struct))
@@ -138,16 +136,22 @@ def restored_definition(current: TableDefinition, older: DeltaSnapshot, path: st
     return TableDefinition(protocol, metadata, decoded, current.clustering)
 
 
-def _with_marks(struct: dict[str, Any], current: Mapping[str, Any]) -> bool:
-    """Take over the high-water marks of identity columns that are farther along; whether there was one."""
-    newer = {f["name"].lower(): (f.get("metadata") or {}).get(HIGH_WATER_MARK) for f in current["fields"]}
+def _with_marks(struct: dict[str, Any], current: Mapping[str, Any], path: str) -> bool:
+    """Take over the high-water marks of identity columns that are farther along; whether there was one.
+
+    Raises CorruptMetadataError for a mark that is no number.
+    """
+    newer = {
+        f["name"].lower(): number_of(f.get("metadata") or {}, HIGH_WATER_MARK, f["name"], path)
+        for f in current["fields"]
+    }
     found = False
     for f in struct["fields"]:
         told, mark = f.get("metadata") or {}, newer.get(f["name"].lower())
         step = told.get("delta.identity.step")
         if mark is None or not isinstance(step, int):
             continue
-        old = told.get(HIGH_WATER_MARK)
+        old = number_of(told, HIGH_WATER_MARK, f["name"], path)
         if old is None or (mark - old) * step > 0:
             f["metadata"] = {**told, HIGH_WATER_MARK: mark}
             found = True

@@ -26,11 +26,12 @@ from tableformats.plugin import (
 from ..schema.char_types import CHAR_TYPE, longest_texts
 from ..schema.schema_string import GENERATION_EXPRESSION
 
-__all__ = ["CONSTRAINT_PREFIX", "HIGH_WATER_MARK", "check_defaults", "constraint_check", "row_rules"]
+__all__ = ["CONSTRAINT_PREFIX", "HIGH_WATER_MARK", "check_defaults", "constraint_check", "number_of", "row_rules"]
 
 CONSTRAINT_PREFIX = "delta.constraints."
 HIGH_WATER_MARK = "delta.identity.highWaterMark"
 """The key of a field's metadata that holds the last number that was given out."""
+_TOO_MUCH = 2**63
 _START, _STEP, _EXPLICIT = ("delta.identity." + name for name in ("start", "step", "allowExplicitInsert"))
 _DEFAULT = "CURRENT_DEFAULT"
 _INVARIANTS = "delta.invariants"
@@ -105,7 +106,7 @@ def _invariants(schema: Schema, path: str) -> Iterator[RowCheck]:
 
 
 def _identity(f: Field, path: str) -> IdentityColumn:
-    start, step, high_water = (_long(f, key, path) for key in (_START, _STEP, HIGH_WATER_MARK))
+    start, step, high_water = (number_of(f.metadata, key, f.name, path) for key in (_START, _STEP, HIGH_WATER_MARK))
     if start is None or not step:
         raise CorruptMetadataError("an identity column has no start, or no step but 0", path=path, field=f.name)
     if str(f.type) != "bigint":
@@ -114,14 +115,17 @@ def _identity(f: Field, path: str) -> IdentityColumn:
     return IdentityColumn(f, start, step, high_water, explicit is True or str(explicit).lower() == "true")
 
 
-def _long(f: Field, key: str, path: str) -> int | None:
-    found = f.metadata.get(key)
+def number_of(metadata: Mapping[str, Any], key: str, column: str, path: str) -> int | None:
+    """A number in the metadata of a column; None where it is not there. Raises CorruptMetadataError."""
+    found = metadata.get(key)
+    if found is None:
+        return None
     try:
-        number = None if found is None else int(found)
+        number = _TOO_MUCH if isinstance(found, (bool, float)) else int(found)
     except (TypeError, ValueError):
-        number = 2**63
-    if isinstance(found, (bool, float)) or (number is not None and not -(2**63) <= number < 2**63):
-        raise CorruptMetadataError(f"{key} is no 64 bit integer", path=path, field=f.name)
+        number = _TOO_MUCH
+    if not -_TOO_MUCH <= number < _TOO_MUCH:
+        raise CorruptMetadataError(f"{key} is no 64 bit integer", path=path, field=column)
     return number
 
 
