@@ -18,8 +18,8 @@ MUTANTS = (
     Mutant(
         "ids-of-a-replaced-table-are-given-out-again",
         "delta:created_definition",
-        "if replaced is not None and _is_mapped(request.properties) and _GREATEST_ID in replaced.properties:",
-        "if replaced is None and _is_mapped(request.properties) and _GREATEST_ID in replaced.properties:",
+        "if replaced is not None and _is_mapped(request.properties) and GREATEST_ID in replaced.properties:",
+        "if replaced is None and _is_mapped(request.properties) and GREATEST_ID in replaced.properties:",
         "two columns of a table's versions have one id",
         _REPLACE,
     ),

@@ -299,13 +299,13 @@ class DirectorySwap(MetadataSwap):
         store: Callable[[], None] = _nothing,
     ) -> PutOutcome:
         """See :meth:`MetadataSwap.commit`."""
-        if failed_requirement(None if base is None else base.json, requirements) is not None:
+        current, previous = (None, None) if base is None else (base.json, base.stored_path)
+        if failed_requirement(current, requirements) is not None:
             return PutOutcome.LOST
         if base is None and any(is_metadata_name(f.name) for f in self._storage.list(self._storage.join("metadata"))):
             return PutOutcome.LOST
-        previous = None if base is None else base.stored_path
-        found = apply_updates(None if base is None else base.json, updates, now_ms=now_ms(), previous_file=previous)
-        if base is not None and found is base.json:
+        found = apply_updates(current, updates, now_ms=now_ms(), previous_file=previous)
+        if found is current:
             return PutOutcome.WON
         version = 1 if base is None else self._version_of(base.parsed.path) + 1
         # All writers upon one version choose one name, so the codec is that of the version before.
@@ -316,7 +316,7 @@ class DirectorySwap(MetadataSwap):
         path = self._storage.join("metadata", name)
         data = _encoded(found, compress)
         parsed = _parsed(found, path, self._storage, len(data), base)  # before the swap, because it can fail
-        let_go = logged_no_more(None if base is None else base.json, found)
+        let_go = logged_no_more(current, found)
         store()
         outcome = put_exclusively(self._storage, path, data)
         if outcome is PutOutcome.WON and base is not None:
@@ -422,13 +422,13 @@ class CatalogSwap(MetadataSwap):
             if outcome is PutOutcome.WON:
                 return outcome
             return self.looked_up(outcome, requirements, updates)
-        if failed_requirement(None if base is None else base.json, requirements) is not None:
+        current, previous = (None, None) if base is None else (base.json, base.stored_path)
+        if failed_requirement(current, requirements) is not None:
             return PutOutcome.LOST
-        previous = None if base is None else base.stored_path
-        found = apply_updates(None if base is None else base.json, updates, now_ms=now_ms(), previous_file=previous)
-        if base is not None and found is base.json:
+        found = apply_updates(current, updates, now_ms=now_ms(), previous_file=previous)
+        if found is current:
             return PutOutcome.WON
-        let_go = logged_no_more(None if base is None else base.json, found)
+        let_go = logged_no_more(current, found)
         new, path, data = self._new_file(found, previous)
         all_at_once(store, partial(self._storage.put_new, path, data))  # the name is random
         outcome = self._writer.register(new) if previous is None else self._writer.swap(previous, new)
