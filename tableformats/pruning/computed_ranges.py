@@ -327,12 +327,22 @@ _FIRST_DAY, _LAST_DAY = days_from_civil(0, 1, 1), days_from_civil(10_000, 1, 1) 
 
 
 def _within_four_digits(argument: ValueRange) -> ValueRange:
-    """Dates or times whose bounds are unknown unless all of their years have four digits."""
-    days = [_days(side) for side in argument.bounds]
-    outside = (days[0] < _FIRST_DAY) | (days[1] > _LAST_DAY)
-    wrong = to_arrow(outside)
-    bounds = (pc.if_else(wrong, scalar(None, side.type), side) for side in argument.bounds)
-    return argument.with_bounds(*bounds)
+    """Dates or times with those bounds alone that bound their texts, too.
+
+    The text of a year with more digits begins with a sign, and signs are less than digits. So a lower bound needs an
+    upper one in a year of four digits.
+    """
+    lower, upper = argument.bounds
+    nothing = scalar(None, lower.type)
+    upper = pc.if_else(_has_four_digits(upper), upper, nothing)
+    lower = pc.if_else(pc.and_(_has_four_digits(lower), pc.is_valid(upper)), lower, nothing)
+    return argument.with_bounds(lower, upper)
+
+
+def _has_four_digits(times: pa.Array) -> pa.BooleanArray:
+    """Whether the year of a date or time has four digits and no sign; of null anything."""
+    days = _days(times)
+    return to_arrow((_FIRST_DAY <= days) & (days <= _LAST_DAY))
 
 
 def _days(values: pa.Array) -> np.ndarray:

@@ -230,4 +230,12 @@ MUTANTS = (
         "(?i)[a-é] matches what stands between the letters, which it does not in Java",
         ("expressions/functions/test_patterns.py",),
     ),
+    Mutant(
+        "texts-of-times-without-an-end",
+        "core:_within_four_digits",
+        "pc.and_(_has_four_digits(lower), pc.is_valid(upper))",
+        "_has_four_digits(lower)",
+        "a date is compared as text by its lower bound alone, though the text of the year 10000 begins with a sign",
+        (f"{_COMPUTED}::test_texts_of_times_are_in_order_while_their_years_have_four_digits",),
+    ),
 )

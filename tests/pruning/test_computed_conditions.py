@@ -6,6 +6,7 @@ import subprocess
 import sys
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -95,6 +96,37 @@ def test_a_nan_beside_the_bounds_stays_one_in_a_cast(nans: int | None) -> None:
     for text in ("isnan(CAST(f AS DOUBLE))", "isnan(abs(f))", "abs(f) > 1e30", "abs(f) = double('NaN')"):
         assert verdict(text, nans=nans, f=(1.0, 2.0)) == SOME
         assert verdict(text, nans=0, f=(1.0, 2.0)) == NONE
+
+
+def day(text: str) -> int:
+    """The days since the epoch of a date of the years 0000 to 9999, and days beside it: ``9999-12-31 + 1``."""
+    date, _, more = text.partition(" ")
+    return int(np.datetime64(date, "D").astype(int)) + int(more.replace(" ", "") or 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "low", "high", "wanted"),
+    [
+        ("< '2'", "1999-12-31", "2001-01-01", SOME),
+        ("< '2'", "2000-01-01", "2001-01-01", NONE),
+        ("< '2'", "3000-01-01", "9999-12-31", NONE),
+        ("< '2'", "3000-01-01", "9999-12-31 + 1", SOME),  # '+10000-01-01'
+        ("< '2'", "3000-01-01", None, SOME),
+        ("< '0'", "0000-01-01", "9999-12-31", NONE),
+        ("< '0'", "0000-01-01 - 1", "9999-12-31", SOME),  # '-0001-12-31'
+        ("> '3'", None, "2000-01-01", NONE),
+        ("> '3'", "0000-01-01 - 1", "2000-01-01", NONE),
+        ("> '3'", "0000-01-01 - 2", "0000-01-01 - 1", SOME),
+        ("> '3'", "1000-01-01", "9999-12-31 + 1", SOME),
+    ],
+)
+def test_texts_of_times_are_in_order_while_their_years_have_four_digits(
+    text: str, low: str | None, high: str | None, wanted: int
+) -> None:
+    low_day, high_day = (None if one is None else day(one) for one in (low, high))
+    assert verdict(f"CAST(d AS STRING) {text}", d=(low_day, high_day)) == wanted
+    low_us, high_us = None if low_day is None else low_day * DAY, None if high_day is None else high_day * DAY + DAY - 1
+    assert verdict(f"CAST(ts AS STRING) {text}", ts=(low_us, high_us)) == wanted
 
 
 def test_null_where_another_value_stands_in() -> None:
