@@ -76,23 +76,23 @@ def _float32(double: float) -> float:
 
 
 def java_text(number: float, is_float: bool) -> str:
-    """``number`` as Spark's cast to STRING prints a FLOAT or a DOUBLE: ``0.1``, ``100.0``, ``1.0E10``."""
+    """``number`` as Spark's cast to STRING prints a FLOAT or a DOUBLE: ``0.1``, ``100.0``, ``1.0E10``.
+
+    The digits are those of Java 19 and later: the fewest that are read back as this number, and two at least.
+    """
     if number != number:
         return "NaN"
     if math.isinf(number):
         return "Infinity" if number > 0 else "-Infinity"
     if number == 0:
         return "-0.0" if math.copysign(1.0, number) < 0 else "0.0"
-    shortest = decimal.Decimal(_shortest_float(number) if is_float else repr(float(number))).normalize()
+    import numpy as np
+
+    digits_of = np.format_float_scientific
+    shortest = decimal.Decimal(digits_of((np.float32 if is_float else np.float64)(number), min_digits=1)).normalize()
     if 1e-3 <= abs(number) < 1e7:
         text = format(shortest, "f")
         return text if "." in text else f"{text}.0"
     sign, digits, _ = shortest.as_tuple()
     first, *rest = map(str, digits)
     return f"{'-' if sign else ''}{first}.{''.join(rest) or '0'}E{shortest.adjusted()}"
-
-
-def _shortest_float(number: float) -> str:
-    """The fewest digits that are read back as this float of 32 bits."""
-    texts = (f"{number:.{digits}g}" for digits in range(1, 10))
-    return next(text for text in texts if nearest_float(decimal.Decimal(text)) == number)

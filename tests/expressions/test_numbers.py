@@ -146,6 +146,12 @@ def test_nan_in_text(text):
         (-0.0, False, "-0.0"),
         (math.nan, True, "NaN"),
         (-math.inf, True, "-Infinity"),
+        (math.inf, False, "Infinity"),
+        (0.0, True, "0.0"),
+        (2.0**-149, True, "1.4E-45"),
+        (2.0**-1074, False, "4.9E-324"),
+        (2.0**-96, True, "1.2621775E-29"),  # of eight digits, of which none is a rounded one
+        (9999999.0, False, "9999999.0"),
     ],
 )
 def test_numbers_are_printed_as_java_prints_them(number, is_float, text):
