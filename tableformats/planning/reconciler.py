@@ -36,7 +36,7 @@ class Reconciler:
     @property
     def has_keys(self) -> bool:
         """Whether a key was added, so that the keys of other rows matter."""
-        return len(self._seen) > 0
+        return bool(len(self._seen))
 
     def catch_up(self, adding: Sequence[MetadataPart]) -> None:
         """Add the keys of those of these parts, the newest first, that were not read."""

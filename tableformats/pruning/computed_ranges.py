@@ -294,18 +294,12 @@ def _keeps_order(node: Function, at: int) -> bool:
     values = [other.value for other in others if isinstance(other, Literal)]
     kind = type_of(node.arguments[at])
     if node.name in ("/", "div"):
-        return is_numeric(kind) and values[0] > 0
-    if node.name in ("+", "-"):
-        return str(kind) in ("date", "timestamp", "timestamp_ntz")
+        return bool(values[0] > 0)
     if node.name == "substring":
         return str(kind) == "string" and len(values) == 2 and values[0] in (0, 1) and values[1] >= 0
     if node.name == "left":
         return str(kind) == "string"
-    if node.name == "unix_timestamp":
-        return str(kind) in ("timestamp", "timestamp_ntz", "date")
-    if node.name in ("date_trunc", "trunc"):
-        return str(kind) in ("date", "timestamp", "timestamp_ntz")
-    return not kind.is_nested and str(kind) != "string"
+    return str(kind) != "string"  # which unix_timestamp reads
 
 
 _TIMES = ("date", "timestamp", "timestamp_ntz")
@@ -342,7 +336,7 @@ def _within_four_digits(argument: ValueRange) -> ValueRange:
 def _has_four_digits(times: pa.Array) -> pa.BooleanArray:
     """Whether the year of a date or time has four digits and no sign; of null anything."""
     days = _days(times)
-    return to_arrow((_FIRST_DAY <= days) & (days <= _LAST_DAY))
+    return to_arrow((days >= _FIRST_DAY) & (days <= _LAST_DAY))
 
 
 def _days(values: pa.Array) -> np.ndarray:

@@ -224,8 +224,8 @@ class _Merge(Generic[Item]):
                 self._start(node)
 
     def _has_room(self, node: _Node[Item]) -> bool:
-        begins = node.part is not None and node.iterator is None
-        return self._in_flight + (node.part.weight if node.part is not None and begins else 0) < self._budget
+        weight = node.part.weight if node.part is not None and node.iterator is None else 0
+        return self._in_flight + weight < self._budget
 
     def _start(self, node: _Node[Item]) -> None:
         if node.part is not None and node.iterator is None:

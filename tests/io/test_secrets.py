@@ -325,4 +325,6 @@ def test_scrubbing_keeps_what_errors_are() -> None:
     kept = FileNotFoundError(2, "nothing", "/x/y")
     redactor.redact_error(kept)
     assert (kept.errno, kept.filename, str(kept)) == (2, "/x/y", "[Errno 2] nothing: '/x/y'")
+    of_each_other = Redactor({"a_key": "secret", "b_key": "secret-and-more", "c_key": "and-more-yet"}, [])
+    assert of_each_other.redact("secret-and-more, secret") == "***, ***"
     assert redactor.redact("plain") == "plain" and not Redactor({"anon": True, "n": "ab"}, ["/x"])

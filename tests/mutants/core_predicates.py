@@ -238,4 +238,12 @@ MUTANTS = (
         "a date is compared as text by its lower bound alone, though the text of the year 10000 begins with a sign",
         (f"{_COMPUTED}::test_texts_of_times_are_in_order_while_their_years_have_four_digits",),
     ),
+    Mutant(
+        "rests-without-java-s-wrap",
+        "core:_integers",
+        'name == "int"',
+        'name == "none"',
+        "pmod(-1, -2147483648) is -1, and in Java the sum inside wraps around to 2147483647",
+        ("functions/test_whole_numbers.py",),
+    ),
 )

@@ -13,6 +13,13 @@ EQUIVALENT: dict[str, str] = {
         "the year that is printed stays between 1 and 9999, and what is taken off is added again"
     ),
     "tableformats/schema/transform_values.py:_hashes: 1 -> 2": "NumPy takes any negative length for the unknown one",
+    **{
+        f"tableformats/expressions/functions/arithmetic.py:_integers: {change}": "pmod leaves a rest of 0 as it is"
+        for change in ("wide < 0 -> (wide <= 0)", "0 -> 1 (number 4)")
+    },
+    "tableformats/pruning/computed_ranges.py:_keeps_order: values[0] > 0 -> (values[0] >= 0)": (
+        "a division by zero fails for the bounds, which are unknown then"
+    ),
     "tableformats/pruning/column_pairs.py:unknown_range: ones * np.uint8(NAN_UNCOUNTED * is_floating(column.type))"
     " -> (ones + np.uint8(NAN_UNCOUNTED * is_floating(column.type)))": (
         "a file is kept where no bounds are known, whatever is said of NaN"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from threading import Barrier, Lock
@@ -156,3 +157,32 @@ def test_a_file_that_fails_on_another_thread_leaves_nothing(tmp_path: Path, monk
     with pytest.raises(pa.ArrowInvalid, match="no such row"):
         table.append(rows)
     assert not list(tmp_path.rglob("*.parquet")) and table.snapshot().version == 0
+def test_the_greatest_partitions_are_written_before_the_buffer_is_full(tmp_path: Path) -> None:
+    schema = pa.schema({"p": pa.int64(), "s": pa.string()})
+    table = tf.create_table(tmp_path / "t", schema, partition_by=["p"], format="delta")
+    target, room = table.transaction().write_target(), 40_000
+    writer = FileWriter(table.storage, target, room)
+    begun: list[str] = []
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for number in range(15):
+            partitions = [0] * 8 + [1] * 2 + [2, 3]
+            yield pa.record_batch({"p": partitions, "s": [f"{number:0200}"] * len(partitions)})
+            begun[:] = [path.partition("/")[0] for path in writer.written]
+            assert writer._pending_bytes <= room
+
+    files = writer.write(rows_of_table(pa.RecordBatchReader.from_batches(schema, batches()), target))
+    assert begun == ["p=0"], "the others take less than half of the room"
+    assert sorted(files["record_count"].to_pylist()) == [15, 15, 24, 30, 96]
+
+
+@pytest.mark.parametrize(
+    ("file_bytes", "buffer", "expansion", "wanted"),
+    [(100, 1000, 0.5, 100), (100, 1000, 3.0, 300), (100, 1000, 50.0, 500), (100, 90, 50.0, 100)],
+)
+def test_rows_of_a_file_take_half_of_the_buffer_at_most(
+    file_bytes: int, buffer: int, expansion: float, wanted: int, tmp_path: Path
+) -> None:
+    table = tf.open_table(DeltaLog(tmp_path / "t").start(field("id", "long")).root)
+    target = replace(table.transaction().write_target(), target_file_size=file_bytes)
+    assert FileWriter(table.storage, target, buffer)._arrow_bytes(expansion) == wanted

@@ -166,18 +166,17 @@ def _integers(op: str, a: np.ndarray, b: np.ndarray, name: str) -> tuple[np.ndar
         over = ((a ^ b) & (a ^ wide)) < 0
     elif op == "*":
         wide = a * b
-        divisor = np.where((a == 0) | (a == -1), 1, a)
-        over = (a != 0) & (a != -1) & ((wide // divisor != b) | (wide % divisor != 0))
-        over |= (a == -1) & (b == np.iinfo(np.int64).min)
-    elif op == "div":
-        over = (b == -1) & (a == np.iinfo(np.int64).min)
-        safe = np.where(over, 1, b)
-        wide = np.where(over, a, a // safe + (((a % safe) != 0) & ((a < 0) != (safe < 0))))
+        over = ((a != 0) & (wide // a != b)) | ((a == -1) & (b == np.iinfo(np.int64).min))
     else:
-        wide = np.where(b == -1, 0, np.fmod(a, np.where(b == -1, 1, b)))
-        if op == "pmod":
-            wide = np.where(wide < 0, np.fmod(wide + b, np.where(b == -1, 1, b)), wide)
-            wide = np.where(b == -1, 0, wide)
+        divisor = np.abs(b)  # which leaves the rest as it is, and the least number divided by -1 has none
+        wide = np.fmod(a, divisor)
+        if op == "div":
+            wide = (a - wide) // b
+            over = (b == -1) & (a == np.iinfo(np.int64).min)
+        elif op == "pmod":
+            above = wide + b  # of the type INT in 32 bits, as in Java, where those of shorter types are promoted to it
+            above = above.astype(np.int32) if name == "int" else above
+            wide = np.where(wide < 0, np.fmod(above, divisor), wide)
     over = over | (wide < least) | (wide > greatest)
     return wide.astype(f"i{_BITS[name] // 8}"), over
 
