@@ -311,7 +311,7 @@ def _casts_in_order(source: Type, target: Type) -> bool:
     if source == target:
         return True
     if a in _TIMES:
-        return b in _TIMES or b == "string" or (a == "timestamp" and is_numeric(target))
+        return b in _TIMES or b == "string" or is_numeric(target)
     if is_numeric(source):
         return is_numeric(target) or (b == "timestamp" and is_integer(source))
     return a == "boolean" and is_numeric(target)

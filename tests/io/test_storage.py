@@ -222,6 +222,25 @@ def test_a_moved_table_moves_its_siblings() -> None:
     moves = dict(common_move("/old/db/t", "/new/db/t"))
     assert moves == {"/old/db/t": "/new/db/t", "/old": "/new"}
     assert dict(common_move("s3://b/t", "/x/t")) == {"s3://b/t": "/x/t", "s3://b": "/x"}
+    assert dict(common_move("//host/a/t", "/x/a/t")) == {"//host/a/t": "/x/a/t", "//host": "/x"}
+    assert dict(common_move("//host/t", "/x/host/t")) == {"//host/t": "/x/host/t", "//host": "/x/host"}
+    assert dict(common_move("/a/t", "t")) == {"/a/t": "t"}
+    assert dict(common_move("/t", "/x/t")) == {"/t": "/x/t"} and dict(common_move("/a/t", "/t")) == {
+        "/a/t": "/t",
+        "/a": "/",
+    }
+
+
+def test_what_is_known_of_a_file_is_not_read(tmp_path: Path) -> None:
+    (tmp_path / "f").write_bytes(b"0123456789")
+    storage = Storage(tmp_path, limits=replace(DEFAULT_LIMITS, metadata_bytes=5))
+    path = storage.join("f")
+    storage.provide(path, b"known")
+    assert storage.read_bytes(path) == b"known"
+    assert storage.read_bytes(path, 0, 3) == b"012" and storage.read_bytes(path, 7) == b"789"
+    storage.provide(path, b"longer")
+    with pytest.raises(LimitExceededError):
+        storage.read_bytes(path)
 
 
 def test_ranges_and_listing(tmp_path: Path) -> None:

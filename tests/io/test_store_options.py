@@ -15,8 +15,8 @@ import tableformats as tf
 from tableformats.errors import TableFormatsError, UnsupportedFeatureError
 from tableformats.io.redaction import Redactor
 from tableformats.io.stores.addresses import address_of, credentials_of
-from tableformats.io.stores.object_store import open_object_store
-from tableformats.io.stores.options import _known_name, parse_options
+from tableformats.io.stores.object_store import complete_s3_options, open_object_store
+from tableformats.io.stores.options import StoreOptions, _known_name, parse_options
 from tableformats.io.stores.profiles import profile_settings
 from tests.support.s3_stub import S3Stub
 
@@ -276,10 +276,40 @@ def test_profiles(bare: Path) -> None:
 
 
 def test_the_environment_goes_before_the_default_profile(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (bare / "credentials").write_text("[default]\naws_access_key_id = DK\naws_secret_access_key = DS\n")
+    """Keys are of one place, all of them, and a profile that is named goes before the environment."""
+    names = {"DK": "[default]", "OK": "[other]"}
+    text = "{}\naws_access_key_id = {}\naws_secret_access_key = S\naws_session_token = T\nregion = eu-1\n"
+    (bare / "credentials").write_text("".join(text.format(section, key) for key, section in names.items()))
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "EK")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "ES")
-    assert config_of({}).get("access_key_id") in (None, "EK")
+
+    def taken(profile: str | None = None, **config: Any) -> dict[str, Any]:
+        assert complete_s3_options(StoreOptions(config, profile=profile), "s3://b") is None
+        return config
+
+    assert taken() == {"region": "eu-1"}
+    assert taken(region="eu-2") == {"region": "eu-2"}
+    assert taken(skip_signature=True) == {"skip_signature": True, "region": "eu-1"}
+    keys = {"secret_access_key": "S", "session_token": "T", "region": "eu-1"}
+    assert taken(profile="other") == {"access_key_id": "OK", **keys}
+    assert taken(profile="other", access_key_id="K") == {"access_key_id": "K", "region": "eu-1"}
+    monkeypatch.setenv("AWS_REGION", "eu-3")
+    assert taken() == {} and taken(profile="other") == {"access_key_id": "OK", **keys}
+    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
+    del keys["region"]
+    assert taken() == {"access_key_id": "DK", **keys}
+    assert taken(region="eu-2") == {"access_key_id": "DK", **keys, "region": "eu-2"}
+
+
+def test_what_gives_keys_is_asked_where_none_are_known(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def asked(profile: str | None = None, **config: Any) -> Any:
+        return complete_s3_options(StoreOptions(config, profile=profile), "s3://b")
+
+    monkeypatch.setattr("tableformats.io.stores.profiles.profile_settings", lambda *_: ({}, "a role"))
+    assert asked() == asked("work") == asked("work", region="eu") == asked(region="eu") == "a role"
+    assert asked("work", access_key_id="K") is asked(skip_signature=True) is None
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "EK")
+    assert asked() is None and asked("work") == "a role"
 
 
 def test_a_profile_that_is_missing(bare: Path) -> None:

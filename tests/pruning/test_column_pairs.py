@@ -193,6 +193,12 @@ def test_bounds_that_contradict_each_other_prove_nothing() -> None:
     assert verdicts(compiled("<", kinds), kinds, [((9, 1, False), (0, 0, False))]) == [SOME]
 
 
+def test_bounds_that_contradict_each_other_are_unknown() -> None:
+    kinds = primitive("int"), primitive("int")
+    files: list[tuple[Side, Side]] = [((9, 1, False), (0, 0, False)), ((3, 3, False), (0, 0, False))]
+    assert verdicts(compiled("<", kinds), kinds, files) == [SOME, NONE]
+
+
 def test_arrow_types_of_all_kinds_are_known() -> None:
     """What binding lets compare prunes, but for the pairs of several CHAR lengths."""
     names = "byte short int long float double boolean string binary uuid date time timestamp timestamp_ntz timestamp_ns"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from decimal import Decimal
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
@@ -15,7 +16,7 @@ from pyiceberg.types import DecimalType as IcebergDecimal
 
 from tableformats.schema import DecimalType, FixedType, PrimitiveType, primitive
 from tableformats.schema.datetimes import DAY_NANOS
-from tableformats.schema.transforms import hash_bytes, parse_transform
+from tableformats.schema.transforms import _fits, hash_bytes, parse_transform
 from tests.support.strategies import (
     EXACT,
     TRANSFORMS,
@@ -192,3 +193,11 @@ def test_prefixes_without_a_successor() -> None:
 def test_what_is_no_bucket() -> None:
     with pytest.raises(ValueError, match="day is no bucket"):
         parse_transform("day").bucket(1, primitive("int"))
+
+
+@pytest.mark.parametrize(
+    ("name", "limit"), [("year", 290_000), ("month", 3_480_000), ("day", 106_000_000), ("hour", 2_540_000_000)]
+)
+def test_units_whose_instants_have_64_bits(name: str, limit: int) -> None:
+    units = np.array([-limit, 1 - limit, 0, limit - 1, limit])
+    assert _fits(units, name).tolist() == [False, True, True, True, False]

@@ -75,7 +75,7 @@ def _extent(values: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def _taken(values: pa.Array, at: np.ndarray, valid: np.ndarray, kind: Type) -> pa.Array:
-    found = pc.take(values, to_arrow(np.where(valid, at, 0).astype(np.int64), None, valid))
+    found = pc.take(values, to_arrow(at.astype(np.int64), None, valid))
     return found if kind.is_nested or found.type == stored_type(kind) else found.cast(stored_type(kind))
 
 

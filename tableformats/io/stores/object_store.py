@@ -85,20 +85,18 @@ def complete_s3_options(options: StoreOptions, path: str) -> Any:
         There is no such profile, or boto3 is missing for it.
     """
     config = options.config
-    has_keys = "access_key_id" in config or "skip_signature" in config
-    if options.profile is None and (has_keys or "AWS_ACCESS_KEY_ID" in os.environ) and "region" in config:
+    environment = os.environ if options.profile is None else {}
+    has_keys = "access_key_id" in config or "skip_signature" in config or "AWS_ACCESS_KEY_ID" in environment
+    if options.profile is None and has_keys and "region" in config:
         return None
     from .profiles import profile_settings  # most tables name their keys
 
     settings, provider = profile_settings(options.profile, path)
     for name, value in settings.items():
         is_key = name in ("access_key_id", "secret_access_key", "session_token")
-        from_environment = options.profile is None and f"AWS_{name.upper()}" in os.environ
-        if name not in config and not (is_key and has_keys) and not from_environment:
-            if is_key and options.profile is None and "AWS_ACCESS_KEY_ID" in os.environ:
-                continue
-            config[name] = value
-    return None if has_keys or (options.profile is None and "AWS_ACCESS_KEY_ID" in os.environ) else provider
+        if not (has_keys if is_key else f"AWS_{name.upper()}" in environment):
+            config.setdefault(name, value)
+    return None if has_keys else provider
 
 
 def _with_account(options: StoreOptions, address: Address) -> None:

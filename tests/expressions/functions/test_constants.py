@@ -98,3 +98,29 @@ def test_the_escape_of_a_pattern(call: str, value: str) -> None:
 def test_as_many_parts_as_asked(count: int, value: str) -> None:
     assert cases.outcome(f"substring_index('a.b.c', '.', {count})", True) == f"x = '{value}'"
     assert cases.outcome(f"substring_index('a.b.c', '', {count})", True) == "x = ''"
+
+
+@pytest.mark.parametrize(
+    ("call", "value"),
+    [
+        ("timestamp_seconds(9223372036854L)", 9223372036854000000),
+        ("timestamp_seconds(9223372036855L)", None),
+        ("timestamp_seconds(-9223372036854.775808)", -(2**63)),
+        ("timestamp_seconds(-9223372036854.775809)", None),
+        ("timestamp_seconds(1.0000005)", None),
+        ("timestamp_seconds(1e300D)", 2**63 - 1),
+        ("timestamp_seconds(-1e300D)", -(2**63)),
+        ("timestamp_seconds(1e17D)", 2**63 - 1),
+        ("timestamp_seconds(-2.5D)", -2500000),
+        ("timestamp_millis(9223372036854775L)", 9223372036854775000),
+        ("timestamp_millis(9223372036854776L)", None),
+        ("timestamp_micros(-9223372036854775808L)", -(2**63)),
+        ("timestampadd(MICROSECOND, 9223372036854775807L, TIMESTAMP'1970-01-01 00:00:00Z')", 2**63 - 1),
+        ("timestampadd(MICROSECOND, 9223372036854775807L, TIMESTAMP'1970-01-01 00:00:00.000001Z')", None),
+        ("timestampadd(MICROSECOND, -9223372036854775808L, TIMESTAMP'1970-01-01 00:00:00Z')", -(2**63)),
+        ("timestampadd(MICROSECOND, -9223372036854775808L, TIMESTAMP'1969-12-31 23:59:59.999999Z')", None),
+    ],
+)
+def test_instants_are_microseconds_of_64_bits(call: str, value: int | None) -> None:
+    found = cases.outcome(f"unix_micros({call})", True)
+    assert "Error: " in found if value is None else found == f"x = '{value}'"

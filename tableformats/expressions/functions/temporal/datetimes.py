@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ....schema import DecimalType, Type, is_floating, is_integer, is_numeric
+from ....schema import INTEGER_RANGES, DecimalType, Type, is_floating, is_integer, is_numeric
 from ....schema.datetimes import DAY_US, days_from_civil
 from ...tree import Function, Literal
 from ..arithmetic import OVERFLOW
@@ -71,7 +71,8 @@ _MICROS = {
     "MICROSECOND": 1,
 }
 _UNIT_MONTHS = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}
-_MOST_DAYS = -(-(1 << 63) // DAY_US)
+_LEAST, _GREATEST = INTEGER_RANGES["long"]
+_MOST_DAYS = -(_LEAST // DAY_US)
 """A timestamp is not so many days away from 1970."""
 _UNIT_MICROS = {**_MICROS, "WEEK": 7 * DAY_US}
 _LONG_DAYS = ("MONDAY", "TUESDAY", "WEDNESDAY", "THURSDAY", "FRIDAY", "SATURDAY", "SUNDAY")
@@ -324,9 +325,7 @@ def _from_count(node: Function, arguments: Sequence[Vector], n: int) -> Computed
         if isinstance(value, float):
             if value != value or value in (float("inf"), float("-inf")):
                 return None
-            if abs(value) > 1e18:
-                return (1 << 63) - 1 if value > 0 else -(1 << 63)
-            micros = min(max(int(value * _SECOND), -(1 << 63)), (1 << 63) - 1)
+            micros = min(max(int(min(max(value, -1e18), 1e18) * _SECOND), _LEAST), _GREATEST)
         elif isinstance(value, decimal.Decimal):
             shifted = value.scaleb(6, decimal.Context(prec=80))
             micros = int(shifted)
@@ -334,7 +333,7 @@ def _from_count(node: Function, arguments: Sequence[Vector], n: int) -> Computed
                 raise RowError("rounding is needed to whole microseconds")
         else:
             micros = value * unit
-        if not -(1 << 63) <= micros < 1 << 63:
+        if not _LEAST <= micros <= _GREATEST:
             raise RowError("the result is out of range")
         return micros
 
@@ -398,7 +397,7 @@ def _timestamp_add(node: Function, arguments: Sequence[Vector], n: int) -> Compu
             (found,), (is_over,) = add_calendar_months(np.array([instant]), np.array([months]))
         else:
             found = instant + count * _UNIT_MICROS[name]
-            is_over = not -(1 << 63) <= found < 1 << 63
+            is_over = not _LEAST <= found <= _GREATEST
         if is_over:
             raise RowError(OVERFLOW)
         return int(found)
