@@ -16,6 +16,7 @@ import pyarrow as pa
 import pytest
 
 from tableformats.engines.arrow.files import avro
+from tableformats.engines.arrow.files.avro_blocks import AvroBlocks
 from tableformats.errors import CorruptMetadataError, LimitExceededError, TableFormatsError, UnsupportedFeatureError
 from tableformats.limits import DEFAULT_LIMITS, Limits
 from tableformats.schema import DecimalType, Field, FixedType, ListType, MapType, StructType, Type, primitive
@@ -392,3 +393,22 @@ class TestDamage:
         with pytest.raises(UnsupportedFeatureError) as caught:
             snapshot(tmp_path, path, 1, Field(1, "x", INT)).scan().to_arrow()
         assert caught.value.field == "data files without field ids"
+
+
+def test_headers_of_any_length(tmp_path: Path) -> None:
+    """The first read takes 64 KiB, and a longer header is read again."""
+    schema = record(avro_field("a", 1, "long"))
+    for length in (0, 65_000, 70_000, 600_000):
+        path = write(tmp_path, schema, [{"a": 7}], metadata={"note": "x" * length})
+        assert AvroBlocks(pa.OSFile(path), path).num_rows == 1
+        data = Path(path).read_bytes()
+        for kept in (5, length + 60):
+            with pytest.raises(CorruptMetadataError, match="cut short"):
+                AvroBlocks(pa.BufferReader(data[:kept]), path)
+    with pytest.raises(LimitExceededError):
+        AvroBlocks(pa.OSFile(path), path, Limits(metadata_bytes=(1 << 16) - 1))
+    with pytest.raises(LimitExceededError):
+        AvroBlocks(pa.OSFile(path), path, Limits(metadata_bytes=1 << 18))
+    assert AvroBlocks(pa.OSFile(path), path, Limits(metadata_bytes=1 << 16 << 3)).num_rows == 1
+    with pytest.raises(CorruptMetadataError, match="does not begin"):
+        AvroBlocks(pa.BufferReader(b"Obj\x02" + data[4:]), path)

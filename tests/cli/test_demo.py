@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import importlib.util
 from pathlib import Path
 
@@ -98,3 +99,22 @@ def test_missing_readers_are_named(
     err = capsys.readouterr().err
     assert "deltalake" in err and "pip install 'tableformats[demo]'" in err
     assert not (tmp_path / "demo").exists()
+
+
+def test_the_rows_of_the_demo() -> None:
+    """Docs show some of them."""
+    first, last = demo_module.demo_rows(0), demo_module.demo_rows(7)
+    assert first.num_rows == last.num_rows == 72
+    assert first.slice(6, 2).to_pylist() == [
+        {"id": 6, "ts": dt.datetime(2024, 1, 1, 6, tzinfo=dt.timezone.utc), "country": "IN", "amount": 22.2},
+        {"id": 7, "ts": dt.datetime(2024, 1, 1, 7, tzinfo=dt.timezone.utc), "country": "JP", "amount": None},
+    ]
+    assert last.slice(69).to_pydict() == {
+        "id": [573, 574, 575],
+        "ts": [dt.datetime(2024, 1, 24, hour, tzinfo=dt.timezone.utc) for hour in (21, 22, 23)],
+        "country": ["DE", "IN", "JP"],
+        "amount": [20.1, 23.8, 27.5],
+        "channel": ["shop", "web", "web"],
+    }
+    assert [demo_module.demo_rows(i).num_columns for i in range(8)] == [4, 4, 4, 4, 5, 5, 5, 5]
+    assert len(demo_module.expected_rows()) == 15

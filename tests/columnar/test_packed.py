@@ -112,3 +112,11 @@ def test_whole_numbers_take_a_byte(kind: pa.DataType) -> None:
 )
 def test_others_stay_arrays(values: pa.Array) -> None:
     assert pack(values) is values
+
+
+def test_frames_that_are_far_apart_have_their_own_bases() -> None:
+    """The numbers of each frame fit into a byte, those of both do not, though their sum does."""
+    numbers = np.repeat([-1000, 1000], 2048) + np.arange(4096) % 7
+    held = pack(pa.array(numbers))
+    assert isinstance(held, Packed) and held.nbytes < 5000
+    assert unpack(held).equals(pa.array(numbers))

@@ -10,6 +10,7 @@ import pytest
 
 from tableformats.engines.arrow.filters import evaluate
 from tableformats.errors import InvalidPredicateError, UnsupportedFeatureError
+from tableformats.expressions import evaluation
 from tableformats.expressions.binding import bind
 from tableformats.expressions.functions.comparing import like
 from tableformats.expressions.functions.text import _known
@@ -84,3 +85,33 @@ def test_code_points_that_are_no_characters_have_no_case():
     for text in ("\u0378", "a\u0380", "\U000e0fff"):  # no Unicode has these yet
         with pytest.raises(UnsupportedFeatureError, match="newer than Python's Unicode"):
             _known(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "pattern", "matches"),
+    [
+        ("abc", "a%c", True),
+        ("ac", "a%c", True),
+        ("abc", "a_c", True),
+        ("ac", "a_c", False),
+        ("a\nc", "a_c", True),
+        ("abc", "%", True),
+        ("", "%", True),
+        ("", "_", False),
+        ("abc", "a.c", False),
+        ("a%c", r"a\%c", True),
+        ("abc", r"a\%c", False),
+        (r"a\c", r"a\\c", True),
+        ("a_c", r"a\_c", True),
+        ("abc", r"a\_c", False),
+    ],
+)
+def test_patterns_of_rows(text: str, pattern: str, matches: bool) -> None:
+    """Where the pattern is a column, as where it is a constant."""
+    columns = {1: pa.array([text, None, text]), 2: pa.array([pattern, pattern, None])}
+    schema = Schema((Field(1, "a", primitive("string")), Field(2, "b", primitive("string"))))
+    parsed = parse_filter("a LIKE b")
+    assert parsed is not None
+    found = evaluation.evaluate(bind(parsed, schema), lambda column: columns[column.id], 3)
+    assert found.to_pylist() == [matches, None, None]
+    assert like(columns[1], pattern).to_pylist() == [matches, None, matches]

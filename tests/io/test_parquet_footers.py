@@ -15,7 +15,7 @@ import pytest
 
 from tableformats.errors import CorruptMetadataError, LimitExceededError
 from tableformats.io._thrift import codecs_of, path_cost, read_struct
-from tableformats.io.parquet.chunks import check_footer, check_pages
+from tableformats.io.parquet.chunks import _is_tame, check_footer, check_pages
 from tableformats.io.parquet.footers import _Struct, arrow_schemas_of, has_sound_chunks
 from tableformats.limits import Limits
 
@@ -409,3 +409,11 @@ def test_arrow_schemas_of_footers() -> None:
     pq.write_table(table.replace_schema_metadata({"a": "b"}), sink)
     (stored,) = arrow_schemas_of(footer_of(sink.getvalue().to_pybytes()))
     assert pa.ipc.read_schema(pa.py_buffer(base64.b64decode(stored))) == table.schema
+
+
+@pytest.mark.parametrize(("codec", "is_tame"), [("none", True), ("snappy", True), ("gzip", False), ("zstd", False)])
+def test_codecs_that_inflate_little(codec: str, is_tame: bool) -> None:
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.table({"a": [1], "b": [2]}), sink, compression={"a": "none", "b": codec})
+    assert _is_tame(footer_of(sink.getvalue().to_pybytes())) is is_tame
+    assert not _is_tame(b"\xff")

@@ -20,6 +20,7 @@ from tableformats.errors import LimitExceededError, StoreError, TableFormatsErro
 from tableformats.io.storage import PutOutcome, Storage
 from tableformats.io.stores import remote_file
 from tableformats.io.stores.base import ObjectStore, Tail
+from tableformats.io.stores.faults import not_of_a_store
 from tableformats.io.stores.remote_file import BLOCK_BYTES, TAIL_BYTES, RemoteFile
 from tableformats.limits import Limits
 from tests.support.s3_stub import S3Stub
@@ -305,3 +306,29 @@ def test_cached_listings_of_fsspec_are_dropped(tmp_path: Path) -> None:
 def test_a_file_system_that_is_none() -> None:
     with pytest.raises(TableFormatsError, match="not int"):
         Storage("s3://bucket/t", {"filesystem": 3}).list("s3://bucket/t")
+
+
+def test_the_tail_of_an_empty_file(stub: S3Stub) -> None:
+    stub.put("t/empty", b"")
+    stub.put("t/short", b"123")
+    store = Storage("s3://bucket/t", stub.options).store_of("s3://bucket/t")
+    assert store.tail("s3://bucket/t/empty", 10)[:2] == (b"", 0)
+    assert store.tail("s3://bucket/t/short", 10)[:2] == (b"123", 3)
+    with pytest.raises(FileNotFoundError):
+        store.tail("s3://bucket/t/none", 10)
+
+
+def test_pages_of_a_listing_are_counted(stub: S3Stub, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tableformats.io.storage._KEYS_PER_PAGE", 2)
+    storage = Storage("s3://bucket/t", stub.options)
+    for i in range(5):
+        stub.put(f"t/{i}", b"x")
+    before = storage.meter.now()
+    assert len(storage.list("s3://bucket/t")) == 5
+    assert [after - earlier for earlier, after in zip(before, storage.meter.now(), strict=True)] == [3, 0, 3]
+
+
+def test_an_answer_without_an_etag_names_the_bucket() -> None:
+    error = not_of_a_store("s3://bucket/t/x")
+    assert (error.path, error.bucket) == ("s3://bucket/t/x", "bucket") and "no ETag" in str(error)
+    assert not_of_a_store("/x").bucket is None

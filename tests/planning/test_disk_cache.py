@@ -11,12 +11,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 import tableformats as tf
 from tableformats.cache.directory import CacheDirectory
 from tableformats.planning.cache import disk_cache as stored
+from tableformats.plugin import Bounds, Statistics
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "asv_bench"))
 
@@ -191,3 +193,16 @@ def test_entries_that_are_whole_and_no_parts(table: Table, tmp_path: Path, monke
     for junk in (b"", b"\0" * 100, b'{"batches": 1}'):
         monkeypatch.setattr(CacheDirectory, "read", lambda self, key, junk=junk: memoryview(junk))
         assert one_plan(table, tmp_path, "P2") == expected
+
+
+def test_counts_are_those_of_what_is_read() -> None:
+    class Counted(Statistics):
+        def bounds(self, columns: Any, rows: Any) -> Bounds:
+            return Bounds()
+
+        def record_counts(self, rows: np.ndarray) -> pa.Int64Array:
+            return pa.array(rows * 10)
+
+    rows = np.array([1, 3])
+    assert stored.RecordingStatistics(Counted).record_counts(rows).to_pylist() == [10, 30]
+    assert stored.RecordingStatistics(lambda: None).record_counts(rows).to_pylist() == [None, None]

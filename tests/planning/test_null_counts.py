@@ -77,3 +77,28 @@ def test_counts_that_manifests_need_not_have(filters: tuple[str, str], tmp_path:
     found = {filter: kept(table, filter, {one[0]: one[0] for one in made}) for filter in filters}
     assert found["a = 1"] == dict.fromkeys(("some", "none", "uncounted"), False)
     assert found["a IS NULL"] == {"nulls": True, "some": False, "counted": True, "uncounted": False}
+
+
+def test_the_report_of_no_files_and_of_few(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = tf.create_table(tmp_path / "t", pa.schema({"x": pa.int64()}), format="delta")
+    for value in range(3):
+        table.append(pa.table({"x": [value, value]}))
+    report = table.scan("x > 9").plan().report
+    assert (report.files_planned, report.bytes_planned, report.files_fully_matched, report.rows_planned) == (0, 0, 0, 0)
+    for most, is_counted in ((3, True), (2, False)):
+        monkeypatch.setattr("tableformats.planning.planner._MOST_COUNTED", most)
+        assert table.scan("x > 0").plan().report.counts_total is is_counted
+
+
+def test_bounds_that_a_plan_adds_count_for_the_cache(tmp_path: Path) -> None:
+    rows = pa.table({name: pa.array([float(i)]) for i, name in enumerate("abc")})
+    table = tf.create_table(tmp_path / "t", rows.schema, format="delta")
+    for _ in range(12):
+        table.append(rows)
+    table.checkpoint()
+    table = tf.open_table(tmp_path / "t")
+    used = []
+    for filter in ("a > 5", "a > 5 AND b > 6", "a > 5 AND b > 6", "c > 6 OR a > 2"):
+        table.scan(filter).plan()
+        used.append(table.cache.used_bytes)
+    assert used[0] < used[1] == used[2] < used[3]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 from threading import Barrier, Lock
 from typing import Any
@@ -15,6 +16,7 @@ import pytest
 import tableformats as tf
 from tableformats.engines.arrow.writing import data_files
 from tableformats.engines.arrow.writing.data_files import FileWriter
+from tableformats.engines.arrow.writing.file_statistics import _footer_bounds
 from tableformats.engines.arrow.writing.parquet_files import ParquetLayout
 from tableformats.engines.arrow.writing.rows import reader_of, rows_of_table
 from tableformats.plugin import WriteTarget
@@ -157,6 +159,8 @@ def test_a_file_that_fails_on_another_thread_leaves_nothing(tmp_path: Path, monk
     with pytest.raises(pa.ArrowInvalid, match="no such row"):
         table.append(rows)
     assert not list(tmp_path.rglob("*.parquet")) and table.snapshot().version == 0
+
+
 def test_the_greatest_partitions_are_written_before_the_buffer_is_full(tmp_path: Path) -> None:
     schema = pa.schema({"p": pa.int64(), "s": pa.string()})
     table = tf.create_table(tmp_path / "t", schema, partition_by=["p"], format="delta")
@@ -186,3 +190,32 @@ def test_rows_of_a_file_take_half_of_the_buffer_at_most(
     table = tf.open_table(DeltaLog(tmp_path / "t").start(field("id", "long")).root)
     target = replace(table.transaction().write_target(), target_file_size=file_bytes)
     assert FileWriter(table.storage, target, buffer)._arrow_bytes(expansion) == wanted
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "bounds"),
+    [
+        ([3, 1, 2, 9], pa.int64(), (1, 9)),
+        ([None, None, 2, 9], pa.int64(), (2, 9)),
+        ([None, None, None, None], pa.int64(), None),
+        (["b", "\U0001f600", "a", "\uffff"], pa.string(), ("a", "\U0001f600")),
+        ([True, False, True, True], pa.bool_(), None),
+        ([5, -7, None, 2], pa.date32(), (-7, 5)),
+        ([5, -(2**60), None, 2], pa.timestamp("us", "UTC"), (-(2**60), 5)),
+        ([Decimal("1.50"), None, Decimal("-2.25"), None], pa.decimal128(5, 2), (Decimal("-2.25"), Decimal("1.50"))),
+        ([], pa.int64(), None),
+    ],
+)
+def test_bounds_of_the_row_groups_of_a_footer(
+    values: list[Any], kind: pa.DataType, bounds: tuple[Any, Any] | None
+) -> None:
+    column = pa.array(values, pa.int64()).cast(kind) if pa.types.is_timestamp(kind) else pa.array(values, kind)
+    for statistics in (True, False):
+        sink = pa.BufferOutputStream()
+        pq.write_table(pa.table({"a": column}), sink, row_group_size=2, write_statistics=statistics)
+        found = _footer_bounds(pq.read_metadata(pa.BufferReader(sink.getvalue())), 0, kind)
+        if bounds is None or not statistics:
+            assert found is None
+            continue
+        assert found is not None and [one.type for one in found] == [kind] * 2
+        assert [one.value if pa.types.is_temporal(kind) else one.as_py() for one in found] == list(bounds)
