@@ -405,6 +405,10 @@ def test_headers_of_any_length(tmp_path: Path) -> None:
         for kept in (5, length + 60):
             with pytest.raises(CorruptMetadataError, match="cut short"):
                 AvroBlocks(pa.BufferReader(data[:kept]), path)
+    empty = Path(write(tmp_path, schema, [], "empty.avro"))
+    assert AvroBlocks(pa.OSFile(str(empty)), "f").num_rows == 0
+    with pytest.raises(CorruptMetadataError, match="cut short"):
+        AvroBlocks(pa.BufferReader(empty.read_bytes()[:-1]), "f")
     with pytest.raises(LimitExceededError):
         AvroBlocks(pa.OSFile(path), path, Limits(metadata_bytes=(1 << 16) - 1))
     with pytest.raises(LimitExceededError):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -12,7 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import tableformats as tf
+from tableformats.cli import main
 from tableformats.cli.columns import json_objects, slices, texts_of
+from tableformats.cli.options import as_number
 from tableformats.cli.output import print_json, print_records
 from tableformats.cli.values import json_value, rows_of, value_text, values_of
 
@@ -99,3 +103,19 @@ def test_bytes_that_are_no_text() -> None:
 def test_two_members_of_one_name() -> None:
     twice = pa.StructArray.from_arrays([pa.array([1]), pa.array([2])], ["x", "x"])
     assert json_objects(pa.table({"s": twice})) == ['{"s": {"x": 2}}']
+
+
+def test_versions_are_numbers_of_at_most_twenty_digits() -> None:
+    digits = "12345678901234567890"
+    assert as_number(digits) == int(digits) and as_number(digits + "1") == digits + "1"
+    for text in (None, "", "main", "-1", "1.0", "\u0663", "0x1"):
+        assert as_number(text) == text
+    assert as_number("007") == 7
+
+
+def test_partition_fields_are_described(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    schema = pa.schema({"a": pa.int64(), "b": pa.string()})
+    tf.create_table(tmp_path / "t", schema, format="iceberg", partition_by=["a", "truncate(3, b)"])
+    assert main(["describe", str(tmp_path / "t")]) == 0
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("Partitioned by")]
+    assert line.split("  ")[-1].strip() == "a, truncate[3](b)"

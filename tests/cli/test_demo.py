@@ -109,6 +109,7 @@ def test_the_rows_of_the_demo() -> None:
         {"id": 6, "ts": dt.datetime(2024, 1, 1, 6, tzinfo=dt.timezone.utc), "country": "IN", "amount": 22.2},
         {"id": 7, "ts": dt.datetime(2024, 1, 1, 7, tzinfo=dt.timezone.utc), "country": "JP", "amount": None},
     ]
+    assert [row["id"] for row in first.to_pylist() if row["amount"] is None] == [7, 57]
     assert last.slice(69).to_pydict() == {
         "id": [573, 574, 575],
         "ts": [dt.datetime(2024, 1, 24, hour, tzinfo=dt.timezone.utc) for hour in (21, 22, 23)],

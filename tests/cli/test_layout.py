@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 import tableformats as tf
 from tableformats.cli import progress
-from tableformats.cli.layout import column_lines, folded, table_lines, width_of
+from tableformats.cli.layout import _fitted, column_lines, folded, table_lines, width_of
 from tableformats.cli.values import values_of
 from tests.cli.test_commands import DELTA, Shell, shell
 from tests.support.delta_log import DeltaLog, add, field
@@ -251,3 +251,24 @@ def test_a_table_without_snapshots_says_so(tmp_path: Path, shell: Shell) -> None
     checked, planned = (shell.ok(command, tmp_path / "t") for command in ("verify-stats", "plan"))
     assert checked.startswith("No snapshot yet, 0 files") and "-1" not in checked
     assert "        iceberg, no snapshot yet\n" in planned
+
+
+@pytest.mark.parametrize(
+    ("widths", "least", "paths", "width", "fitted"),
+    [
+        ([10, 10], [2, 2], "", 23, [10, 10]),
+        ([10, 10], [2, 2], "", 22, [10, 10]),
+        ([10, 10], [2, 2], "", 21, [9, 10]),
+        ([10, 10], [2, 2], "", 19, [7, 10]),
+        ([30, 10], [2, 2], "", 22, [10, 10]),
+        ([30, 10], [12, 2], "", 22, [12, 8]),
+        ([30, 10], [2, 2], "b", 40, [30, 8]),
+        ([30, 10], [2, 4], "b", 30, [24, 4]),
+        ([5, 5], [5, 5], "", 4, [5, 5]),
+        ([9], [2], "", 5, [5]),
+    ],
+)
+def test_wide_columns_give_way(widths: list[int], least: list[int], paths: str, width: int, fitted: list[int]) -> None:
+    is_path = [name in paths for name in "ab"[: len(widths)]]
+    assert _fitted(widths, least, is_path, width) == fitted
+    assert widths == widths and (sum(fitted) + 2 * (len(fitted) - 1) <= width or fitted == least)

@@ -224,6 +224,7 @@ def test_a_moved_table_moves_its_siblings() -> None:
     assert dict(common_move("s3://b/t", "/x/t")) == {"s3://b/t": "/x/t", "s3://b": "/x"}
     assert dict(common_move("//host/a/t", "/x/a/t")) == {"//host/a/t": "/x/a/t", "//host": "/x"}
     assert dict(common_move("//host/t", "/x/host/t")) == {"//host/t": "/x/host/t", "//host": "/x/host"}
+    assert dict(common_move("/a/t", "/b/a/t")) == {"/a/t": "/b/a/t"}
     assert dict(common_move("/a/t", "t")) == {"/a/t": "t"}
     assert dict(common_move("/t", "/x/t")) == {"/t": "/x/t"} and dict(common_move("/a/t", "/t")) == {
         "/a/t": "/t",

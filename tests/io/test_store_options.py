@@ -279,7 +279,9 @@ def test_the_environment_goes_before_the_default_profile(bare: Path, monkeypatch
     """Keys are of one place, all of them, and a profile that is named goes before the environment."""
     names = {"DK": "[default]", "OK": "[other]"}
     text = "{}\naws_access_key_id = {}\naws_secret_access_key = S\naws_session_token = T\nregion = eu-1\n"
-    (bare / "credentials").write_text("".join(text.format(section, key) for key, section in names.items()))
+    (bare / "credentials").write_text(
+        "".join(text.format(section, key) + "endpoint_url = E\n" for key, section in names.items())
+    )
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "EK")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "ES")
 
@@ -287,18 +289,22 @@ def test_the_environment_goes_before_the_default_profile(bare: Path, monkeypatch
         assert complete_s3_options(StoreOptions(config, profile=profile), "s3://b") is None
         return config
 
-    assert taken() == {"region": "eu-1"}
-    assert taken(region="eu-2") == {"region": "eu-2"}
-    assert taken(skip_signature=True) == {"skip_signature": True, "region": "eu-1"}
-    keys = {"secret_access_key": "S", "session_token": "T", "region": "eu-1"}
-    assert taken(profile="other") == {"access_key_id": "OK", **keys}
-    assert taken(profile="other", access_key_id="K") == {"access_key_id": "K", "region": "eu-1"}
+    others = {"region": "eu-1", "endpoint": "E"}
+    assert taken() == others
+    assert taken(region="eu-2") == {"region": "eu-2"}, "nothing is looked for"
+    assert taken(skip_signature=True) == {"skip_signature": True, **others}
+    keys = {"secret_access_key": "S", "session_token": "T"}
+    assert taken(profile="other") == {"access_key_id": "OK", **keys, **others}
+    assert taken(profile="other", access_key_id="K", region="eu-9") == {
+        "access_key_id": "K",
+        **others,
+        "region": "eu-9",
+    }
     monkeypatch.setenv("AWS_REGION", "eu-3")
-    assert taken() == {} and taken(profile="other") == {"access_key_id": "OK", **keys}
+    assert taken() == {"endpoint": "E"} and taken(profile="other") == {"access_key_id": "OK", **keys, **others}
     monkeypatch.delenv("AWS_ACCESS_KEY_ID")
-    del keys["region"]
-    assert taken() == {"access_key_id": "DK", **keys}
-    assert taken(region="eu-2") == {"access_key_id": "DK", **keys, "region": "eu-2"}
+    assert taken() == {"access_key_id": "DK", **keys, "endpoint": "E"}
+    assert taken(region="eu-2") == {"access_key_id": "DK", **keys, "endpoint": "E", "region": "eu-2"}
 
 
 def test_what_gives_keys_is_asked_where_none_are_known(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:

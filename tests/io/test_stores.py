@@ -308,12 +308,20 @@ def test_a_file_system_that_is_none() -> None:
         Storage("s3://bucket/t", {"filesystem": 3}).list("s3://bucket/t")
 
 
-def test_the_tail_of_an_empty_file(stub: S3Stub) -> None:
-    stub.put("t/empty", b"")
-    stub.put("t/short", b"123")
+@pytest.mark.parametrize("without_suffixes", [(), ("s3",)])
+def test_the_tail_of_an_empty_file(
+    stub: S3Stub, without_suffixes: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some stores have no ranges that begin at a file's end: there its size is asked first."""
+    monkeypatch.setattr("tableformats.io.stores.object_store._NO_SUFFIX_RANGES", without_suffixes)
+    for name, data in {"empty": b"", "short": b"123", "long": b"0123456789abcdef"}.items():
+        stub.put(f"t/{name}", data)
     store = Storage("s3://bucket/t", stub.options).store_of("s3://bucket/t")
-    assert store.tail("s3://bucket/t/empty", 10)[:2] == (b"", 0)
-    assert store.tail("s3://bucket/t/short", 10)[:2] == (b"123", 3)
+    found = {name: store.tail(f"s3://bucket/t/{name}", 10) for name in ("short", "long")}
+    assert [(bytes(tail.data), tail.size) for tail in found.values()] == [(b"123", 3), (b"6789abcdef", 16)]
+    assert all(tail.etag for tail in found.values())
+    if not without_suffixes:
+        assert store.tail("s3://bucket/t/empty", 10)[:2] == (b"", 0)
     with pytest.raises(FileNotFoundError):
         store.tail("s3://bucket/t/none", 10)
 

@@ -310,3 +310,10 @@ def test_planning_pays_nothing(table, monkeypatch):
     monkeypatch.setattr(attribution, "attribute", None)
     plan = table.scan("i = 4").plan()
     assert "Parts of the filter" not in plan.explain(why=False)
+
+
+@pytest.mark.parametrize("files", [9, 10])
+def test_bounds_of_few_files_are_not_called_wide(files: int, tmp_path: Path) -> None:
+    plan = table_of([(0, (0, 5), None)] * (files - 1) + [(0, (0, 10), None)], tmp_path / "t").scan("a = 4").plan()
+    (part,) = plan.attribution.parts
+    assert part.kept == {Reason.WIDE_BOUNDS: 10} if files == 10 else {Reason.WITHIN_BOUNDS: 9}

@@ -21,6 +21,7 @@ from tableformats.schema import (
     number_fields,
     primitive,
 )
+from tableformats.schema.type_text import parse_type
 
 NOT_OF_ARROW = {"uuid": FixedType(16), "variant": StructType}
 """What these come back as: Arrow has 16 bytes and a struct of two for them."""
@@ -117,3 +118,17 @@ def test_every_type_has_one_of_arrow() -> None:
         assert isinstance(arrow_type(primitive(name)), pa.DataType)
     with pytest.raises(KeyError):
         primitive("nothing")
+
+
+def test_fields_of_a_text_have_no_ids_yet() -> None:
+    kind = parse_type("struct<a: array<int>, b: map<string, struct<c: date>>>")
+    assert isinstance(kind, StructType)
+    left, ids = [*kind.fields], []
+    while left:
+        one = left.pop()
+        ids.append(one.id)
+        kind = one.type
+        left += kind.fields if isinstance(kind, StructType) else ()
+        left += [kind.element] if isinstance(kind, ListType) else []
+        left += [kind.key, kind.value] if isinstance(kind, MapType) else []
+    assert ids == [0] * 6

@@ -524,3 +524,15 @@ def test_a_disk_that_is_full_leaves_the_table_as_it_was(tmp_path: Path, limit: i
     names = files_below(tmp_path)
     assert not [name for name in names if name.endswith(".tmp")]
     assert len([name for name in names if name.endswith(".parquet")]) == (5 if found == "committed" else 0)
+
+
+@pytest.mark.parametrize(
+    ("partition", "left"), [(["truncate(10, id)"], [1, 2, 13]), (["truncate(10, id)", "p"], [1, 2, 12, 13]), ([], [13])]
+)
+def test_partitions_that_new_files_lie_in_are_replaced(partition: list[str], left: list[int], tmp_path: Path) -> None:
+    """By their values; what is not partitioned is one partition."""
+    rows = pa.table({"id": [1, 2, 11, 12], "p": ["a", "b", "a", "b"]})
+    table = tf.create_table(tmp_path / "t", rows.schema, format="iceberg", partition_by=partition)
+    table.append(rows)
+    table.overwrite(pa.table({"id": [13], "p": ["a"]}), where="dynamic")
+    assert sorted(table.to_arrow()["id"].to_pylist()) == left
