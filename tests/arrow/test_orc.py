@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import random
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -133,3 +134,38 @@ def test_the_least_value_that_the_tail_tells(tmp_path: Path) -> None:
     assert least(1) == least(2) == (True, None)
     write([1], "lz4")
     assert least(1) == (False, None)
+
+
+def message(*fields: tuple[int, int | bytes]) -> bytes:
+    """A protocol buffer of numbers and bytes below 128."""
+    return b"".join(
+        bytes([number << 3, value]) if isinstance(value, int) else bytes([number << 3 | 2, len(value)]) + value
+        for number, value in fields
+    )
+
+
+def test_zones_of_the_writers_of_stripes() -> None:
+    """A stripe's footer follows its index and its data; a number that is 0 need not be written."""
+    first, second = message((3, b"UTC")), message((3, b"Asia/Tokyo"))
+    data = b"ORC" + b"index" + b"data" + first + b"more" + second
+    start = len(data) - len(second)
+    stripes = [
+        message((1, 3), (2, 5), (3, 4), (4, len(first))),
+        message((1, start - 4), (3, 4), (4, len(second))),
+        message((2, 7)),
+    ]
+    footer = message(*((3, stripe) for stripe in stripes))
+    script = message((1, len(footer)))
+    tail = OrcTail(pa.BufferReader(data + footer + script + bytes([len(script)])))
+    assert list(tail._writer_zones()) == ["UTC", "Asia/Tokyo", ""]
+    assert tail.stripes() == [(3, 0), (start - 4, 0), (0, 0)]
+
+
+def test_parts_of_a_tail_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    footer = message((3, message((1, 3))))
+    script = message((1, len(footer)))
+    data = b"ORC" + footer + script + bytes([len(script)])
+    for most in (len(footer), len(footer) - 1):
+        monkeypatch.setattr("tableformats.io.orc_tail.MAX_TAIL_BYTES", most)
+        with pytest.raises(ValueError, match="damaged") if most < len(footer) else nullcontext():
+            assert OrcTail(pa.BufferReader(data)).stripes() == [(3, 0)]

@@ -6,6 +6,7 @@ import json
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,11 +18,17 @@ from hypothesis import strategies as st
 
 import tableformats as tf
 from tableformats.cli import main
+from tableformats.engines.arrow.row_checks import FileFacts, differences
+from tableformats.engines.arrow.row_checks import _take as take_facts
+from tableformats.expressions import BoundColumn
 from tableformats.inspect.statistics_check import WrongStatistics
+from tableformats.pruning.column_ranges import Range
+from tableformats.schema import arrow_type, primitive
 from tests.support.delta_changes import inline_vector
 from tests.support.delta_log import WITH_VECTORS, DeltaLog, add, field, stats
 from tests.support.golden import TABLES
 
+NAN = float("nan")
 FIELDS = {"i": ("long", pa.int64()), "s": ("string", pa.string()), "f": ("double", pa.float64())}
 SOUND = sorted(
     path / "table"
@@ -284,3 +291,84 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert main(["verify-stats", at, "--columns", "f", "--resume", progress + "2", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == first
     assert main(["verify-stats", at, "--columns", "x"]) == 2
+
+
+def facts_of(values: pa.Array, is_footer: bool = False) -> FileFacts:
+    found = FileFacts(len(values), is_footer, {1: 0})
+    if pa.types.is_floating(values.type):
+        found.nans[1] = 0
+    take_facts(found, 1, values)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "known", "rule"),
+    [
+        ([1, 9], "long", (1, 9, 1, 0, 0), None),
+        ([1, 9], "long", (None, None, 1, 0, 0), None),
+        ([0, 9], "long", (1, 9, 1, 0, 0), "lower bound 1"),
+        ([1, 10], "long", (1, 9, 1, 0, 0), "upper bound 9"),
+        ([0, 10], "long", (1, 9, 1, 0, 0), "lower bound 1; upper bound 9"),
+        ([1, None, None], "long", (1, 1, 1, 0, 0), "NULL in 2 rows"),
+        ([1, None], "long", (1, 1, 1, 1, 0), None),
+        ([1], "long", (None, None, 0, 1, 0), "it is NULL in all rows"),
+        ([None], "long", (None, None, 0, 1, 0), None),
+        ([1.0, NAN, NAN, NAN], "double", (1.0, 1.0, 1, 0, 0), "NaN in 3 rows"),
+        ([1.0, NAN], "double", (1.0, 1.0, 1, 0, 1), None),
+        ([NAN], "double", (NAN, NAN, 1, 0, 0), None),
+        ([1.0], "double", (NAN, NAN, 1, 0, 0), "it is NaN in all rows"),
+        ([1.0, NAN], "double", (NAN, NAN, 1, 0, 0), "it is NaN in all rows"),
+    ],
+)
+def test_what_metadata_say_otherwise(
+    values: list[Any], kind: str, known: tuple[Any, Any, int, int, int], rule: str | None
+) -> None:
+    column = BoundColumn((tf.Field(1, "x", primitive(kind)),))
+    array = pa.array(values, arrow_type(column.type), from_pandas=False)
+    lower, upper = (pa.array([side], array.type, from_pandas=False) for side in known[:2])
+    expected = Range(lower, upper, *(np.array([flag], np.uint8) for flag in known[2:]))
+    task: Any = SimpleNamespace(deletes=pa.table({"kind": [], "cardinality": []}), record_count=len(values))
+    found = list(differences(task, facts_of(array), {1: [expected]}, [column]))
+    wanted = [] if rule is None else rule.split("; ")
+    assert all(part in one.what and one.is_proven for one, part in zip(found, wanted, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("rows", "is_footer", "told", "deletes", "what"),
+    [
+        (5, False, 5, [], None),
+        (5, False, 6, [], "5 live rows, and its metadata say 6"),
+        (5, False, None, [], None),
+        (3, False, 5, [("deletion_vector", 2)], None),
+        (5, False, 5, [("deletion_vector", 2)], "5 live rows, and its metadata say 3"),
+        (5, False, 5, [("deletion_vector", None)], None),
+        (4, False, 5, [("position", 1)], None),
+        (4, False, 5, [("position", 1), ("deletion_vector", 2)], None),
+        (5, True, 5, [("deletion_vector", 2)], None),
+        (3, True, 5, [("deletion_vector", 2)], "3 rows, and its metadata say 5"),
+    ],
+)
+def test_counts_that_metadata_say_otherwise(
+    rows: int, is_footer: bool, told: int | None, deletes: list[tuple[str, int | None]], what: str | None
+) -> None:
+    kinds, counts = [kind for kind, _ in deletes], [count for _, count in deletes]
+    task: Any = SimpleNamespace(deletes=pa.table({"kind": kinds, "cardinality": counts}), record_count=told)
+    found = list(differences(task, FileFacts(rows, is_footer), {}, []))
+    assert [one.what for one in found] == ([] if what is None else [f"it has {what}"])
+
+
+@pytest.mark.parametrize("kind", ["string", "long"])
+def test_what_a_footer_proves(kind: str) -> None:
+    """Not that a bound is wrong of a text that was cut, nor of a file with deleted rows."""
+    column = BoundColumn((tf.Field(1, "x", primitive(kind)),))
+    array = pa.array(["a", None] if kind == "string" else [1, None])
+    bound = pa.array(["b" if kind == "string" else 2])
+    one, none = np.ones(1, np.uint8), np.zeros(1, np.uint8)
+    for is_footer, kinds in ((False, []), (True, []), (True, ["position"])):
+        task: Any = SimpleNamespace(deletes=pa.table({"kind": kinds, "cardinality": [1] * len(kinds)}), record_count=2)
+        found = differences(task, facts_of(array, is_footer), {1: [Range(bound, bound, one, none, none)]}, [column])
+        is_sure = not (is_footer and kinds)
+        assert [(one.rule, one.is_proven) for one in found] == [
+            ("null-count", is_sure),
+            ("bounds", is_sure and not (is_footer and kind == "string")),
+        ]
