@@ -22,11 +22,11 @@ Further rules (source: Spark SQL reference, "NULL Semantics", unless another is 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 
 from ..errors import InvalidPredicateError, UnsupportedFeatureError
 from ..schema import FixedType, ListType, MapType, PrimitiveType, Schema, StructType, Type, is_floating, is_numeric
+from ..schema.datetimes import current_us
 from . import legacy_text
 from .fitting import Fit, fit
 from .literals import normalized
@@ -109,7 +109,7 @@ class _Binder:
         self._schema = schema
         self._case_sensitive = case_sensitive
         self._ansi = ansi
-        instant = time.time_ns() // 1000 if now is None else now
+        instant = current_us() if now is None else now
         self._values = ValueBinder(self._element, self.simple, ansi, instant)
 
     def value(self, node: Value) -> Value:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -12,6 +11,7 @@ from ..display import shortened
 from ..expressions import Expression
 from ..runtime.pickling import Portable
 from ..schema import Schema
+from ..schema.datetimes import current_us
 from .handle import SnapshotHandle
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class ScanRequest(Portable):
     limit: int | None = None
     nan: Literal["absent"] | None = None
     ansi: bool = True
-    now: int = field(default_factory=lambda: time.time_ns() // 1000, compare=False)
+    now: int = field(default_factory=current_us, compare=False)
 
     def __repr__(self) -> str:
         columns = shortened(", ".join(f.name for f in self.schema))

@@ -82,7 +82,15 @@ from ..schema import (
     number_fields,
     primitive,
 )
-from ..schema.datetimes import DATETIME_MS, DAY_S, DAY_US, FIRST_GREGORIAN_DAY, YEAR_1900_S, days_from_civil
+from ..schema.datetimes import (
+    DATETIME_MS,
+    DAY_S,
+    DAY_US,
+    FIRST_GREGORIAN_DAY,
+    YEAR_1900_S,
+    current_ms,
+    days_from_civil,
+)
 from ..schema.transforms import Transform, hash_bytes, parse_transform
 from .columns import MetadataColumn, NameMapping
 from .deletes import EQUALITY, DeleteFiles, deletes_type
@@ -255,6 +263,7 @@ __all__ = [
     "constant_default",
     "common_move",
     "compress_avro",
+    "current_ms",
     "compute",
     "dataclass",
     "lazy_pattern",

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+import time
 
 from ..lazy_pattern import lazy_pattern
 
@@ -21,6 +22,8 @@ __all__ = [
     "DAY_US",
     "FIRST_GREGORIAN_DAY",
     "YEAR_1900_S",
+    "current_ms",
+    "current_us",
     "days_from_civil",
     "format_date",
     "format_time",
@@ -56,6 +59,16 @@ _EPOCH = dt.datetime(1970, 1, 1)
 _YEAR_1_S = -62_135_596_800 + 2 * DAY_S
 CYCLE_S = 146_097 * DAY_S
 """After this many seconds the calendar repeats: 400 years."""
+
+
+def current_us() -> int:
+    """The time of this machine in microseconds since the epoch."""
+    return time.time_ns() // 1000
+
+
+def current_ms() -> int:
+    """The time of this machine in milliseconds since the epoch."""
+    return current_us() // 1000
 
 
 def parse_date(text: str) -> int | None:

@@ -6,7 +6,6 @@ PyIceberg where they agree.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
@@ -17,6 +16,7 @@ from ..limits import DEFAULT_LIMITS, Limits
 from ..planning.handle import SnapshotHandle
 from ..runtime.collector import importing
 from ..runtime.pickling import Portable
+from ..schema.datetimes import current_us
 from .checks import SnapshotChecks
 from .opening import Timestamp, check_limit, check_types, epoch_ms, frozen, location_of
 from .upkeep_verbs import ScanVerbs, UpkeepVerbs
@@ -596,5 +596,5 @@ class Snapshot(SnapshotHandle, ScanVerbs, SnapshotChecks):
         if nan not in (None, "absent"):
             raise ValueError(f"nan must be 'absent' or None, not {nan!r}")
         schema = self.schema if columns is None else self.project(columns, case_sensitive)
-        bound = self.bind(filter, case_sensitive, ansi, now := time.time_ns() // 1000)
+        bound = self.bind(filter, case_sensitive, ansi, now := current_us())
         return Scan(self, bound, schema, case_sensitive, limit, nan, ansi, now)

@@ -6,13 +6,13 @@ read, so that a file which a writer commits meanwhile is named when it is looked
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ..errors import UnsupportedFeatureError
 from ..io.local_reads import files_below
 from ..io.local_writes import is_temporary
+from ..schema.datetimes import current_ms
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,7 +35,7 @@ def orphan_files(
     older_than_ms : int, optional
         Milliseconds since the epoch; None: by what the table says.
     """
-    now_ms = time.time_ns() // 1_000_000
+    now_ms = current_ms()
     directory = table.directory
     listed = [info for page in _pages(storage, directory) for info in page]
     kept = table.kept_files()

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import datetime as dt
+import time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tableformats.schema.datetimes import (
+    current_ms,
+    current_us,
     days_from_civil,
     format_date,
     format_time,
@@ -112,3 +115,9 @@ def test_spark_reads_these_timestamps(text, seconds):
 )
 def test_these_are_no_timestamps(text):
     assert parse_timestamp(text) is None
+
+
+def test_the_time_of_this_machine() -> None:
+    before = time.time()
+    assert before - 1 <= current_ms() / 1e3 <= time.time() + 1
+    assert before - 1 <= current_us() / 1e6 <= time.time() + 1

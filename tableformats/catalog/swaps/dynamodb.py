@@ -7,11 +7,11 @@ Source: the DynamoDB API, ``UpdateItem``, ``PutItem``, ``ConditionExpression``.
 
 from __future__ import annotations
 
-import time
 import uuid
 from typing import Any
 
 from ...io.stores.base import PutOutcome
+from ...schema.datetimes import current_ms
 from ..base import Identifier
 from .aws_answers import attempted
 
@@ -63,4 +63,4 @@ def _key(identifier: Identifier) -> dict[str, Any]:
 
 
 def _now() -> dict[str, str]:
-    return {"N": str(time.time_ns() // 1_000_000)}
+    return {"N": str(current_ms())}
