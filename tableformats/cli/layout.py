@@ -140,7 +140,7 @@ def _fitted(widths: Sequence[int], least: Sequence[int], is_path: Sequence[bool]
             if not can:
                 break
             widest = max(can, key=lambda i: found[i])
-            next_width = max((found[i] for i in can if found[i] < found[widest]), default=0)
+            next_width = max((found[i] for i in can if found[i] < found[widest]), default=least[widest])
             found[widest] -= max(1, min(over, found[widest] - max(next_width, least[widest])))
     return found
 
