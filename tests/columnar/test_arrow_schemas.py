@@ -86,3 +86,12 @@ def test_lists_that_overlap_are_not_walked_again_and_again() -> None:
     message[at : at + 4] = struct.pack("<I", 2**30)
     with pytest.raises(ValueError, match="overlap"):
         schema_cost(base64.b64encode(message))
+
+
+def test_how_deep_schemas_may_nest() -> None:
+    kind = pa.int8()
+    for _ in range(130):
+        kind = pa.list_(kind)
+    assert cost(pa.schema([("a", kind)])) > 0
+    with pytest.raises(ValueError, match="too deeply"):
+        cost(pa.schema([("a", pa.list_(kind))]))
