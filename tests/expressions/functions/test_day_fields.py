@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import calendar
 import datetime as dt
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
+from tableformats.expressions import Holds
+from tableformats.expressions.binding import bound_value
+from tableformats.expressions.evaluation import computed
 from tableformats.expressions.functions.temporal import calendars
+from tableformats.expressions.parse import parse_filter
+from tableformats.schema import Schema
 
 EPOCH = dt.date(1970, 1, 1).toordinal()
 # The days around each end of a month over 400 years and more, and every day of some years.
@@ -79,3 +86,43 @@ def test_parts_of_timestamps() -> None:
         [0, -1, 1, 0, -2],
         [0, 86_399_999_999, 0, 86_399_999_999, 86_399_999_999],
     )
+
+
+def test_units_of_rows() -> None:
+    """``trunc`` and ``date_trunc`` whose unit is a column, as where it is a constant."""
+    day, instant = dt.date(2024, 5, 16), dt.datetime(2024, 5, 16, 13, 14, 15, 678_901, dt.timezone.utc)
+    midnight = instant.replace(hour=0, minute=0, second=0, microsecond=0)
+    found = {
+        "year": midnight.replace(month=1, day=1),
+        "QUARTER": midnight.replace(month=4, day=1),
+        "Mon": midnight.replace(day=1),
+        "week": midnight.replace(day=13),
+        "dd": midnight,
+        "HOUR": midnight.replace(hour=13),
+        "minute": midnight.replace(hour=13, minute=14),
+        "second": instant.replace(microsecond=0),
+        "millisecond": instant.replace(microsecond=678_000),
+        "microsecond": instant,
+        "nothing": None,
+        None: None,
+    }
+    columns = {
+        "unit": pa.array([*found]),
+        "day": pa.array([day] * len(found)),
+        "t": pa.array([instant] * len(found), pa.timestamp("us", "UTC")),
+    }
+    schema = Schema.from_arrow(pa.schema({name: column.type for name, column in columns.items()}))
+
+    def values_of(text: str) -> list[Any]:
+        parsed = parse_filter(f"{text} IS NULL")
+        assert isinstance(parsed, Holds)
+        value = bound_value(parsed.value.arguments[0], schema)
+        return computed(value, lambda column: columns[column.field.name], len(found)).values.to_pylist()
+
+    assert values_of("date_trunc(unit, t)") == [*found.values()]
+    dates = [one.date() if one and i < 4 else None for i, one in enumerate(found.values())]  # it has no shorter units
+    assert values_of("trunc(day, unit)") == dates
+    for i, unit in enumerate(found):
+        if unit is not None:
+            assert values_of(f"date_trunc('{unit}', t)") == [[*found.values()][i]] * len(found)
+            assert values_of(f"trunc(day, '{unit}')") == [dates[i]] * len(found)
