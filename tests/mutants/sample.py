@@ -30,7 +30,7 @@ from typing import Any
 
 from tests.mutants.mutant import ROOT
 from tests.mutants.runner import FALLBACK, NO_ANSWER, Copy, copied_tree
-from tests.mutants.unnoticed import EQUIVALENT
+from tests.mutants.unnoticed import EQUIVALENT, TUNED
 from tests.support.marks import write_between
 
 SCORE = 0.97
@@ -147,9 +147,15 @@ def runs_at_import(text: str, function: str) -> bool:
     return function.partition(".")[0] in called
 
 
+def is_tuned(node: ast.Compare) -> bool:
+    """Whether something is less or greater than one of :data:`TUNED`."""
+    names = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
+    return isinstance(node.ops[0], (ast.Lt, ast.LtE, ast.Gt, ast.GtE)) and not TUNED.isdisjoint(names)
+
+
 def replacements(node: ast.AST) -> Iterator[str]:
     """Sources that may stand in the place of an expression."""
-    if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in _COMPARED:
+    if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in _COMPARED and not is_tuned(node):
         yield f"({ast.unparse(ast.Compare(node.left, [_COMPARED[type(node.ops[0])]()], node.comparators))})"
     elif isinstance(node, ast.BoolOp):
         word = " or " if isinstance(node.op, ast.And) else " and "

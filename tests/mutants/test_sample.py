@@ -47,6 +47,12 @@ def test_functions_that_an_import_calls_are_told() -> None:
     assert found == ["deco", "made", "own"]
 
 
+def test_on_which_side_a_tuned_number_lies_is_left_out() -> None:
+    texts = ("len(a) <= _FEW", "2 * WHOLE_BYTES > size", "a < _FEWER", "a == _FEW")
+    found = [[*replacements(ast.parse(text, mode="eval").body)] for text in texts]
+    assert found == [[], [], ["(a <= _FEWER)"], ["(a != _FEW)"]]
+
+
 @pytest.mark.parametrize(
     ("source", "mutant"),
     [

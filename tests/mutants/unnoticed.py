@@ -2,6 +2,26 @@
 
 from __future__ import annotations
 
+TUNED = frozenset(
+    (
+        "LEAST_TEXTS",
+        "MAX_CACHED_BYTES",
+        "WHOLE_BYTES",
+        "_FEW",
+        "_FEW_ACTIONS",
+        "_FEW_BYTES",
+        "_INFLATER_BYTES",
+        "_LONG_LOG",
+        "_MAX_CACHED_TEXTS",
+        "_MAX_KEPT_BYTES",
+        "_MOST_DELETES_AHEAD",
+        "_MOST_SUMMARIES",
+        "_MOST_WHOLE_BYTES",
+        "_RUN",
+        "_TABLE",
+    )
+)
+"""Numbers that choose between two ways to the same answer: on which side they themselves lie decides the time alone."""
 EQUIVALENT: dict[str, str] = {
     "plugins/iceberg/tableformats_iceberg/write/commit/manifest_merging.py:_packed_from_the_end: 0 -> 1": (
         "the first manifest begins a group, which sets the size again"
