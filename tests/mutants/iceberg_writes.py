@@ -132,4 +132,12 @@ MUTANTS = (
         "a commit ends in an AttributeError where a field that readers pass over is no object",
         ("test_json_form.py",),
     ),
+    Mutant(
+        "a-number-of-buckets-has-few-digits",
+        "iceberg:_arguments",
+        "(whole_number(numbers[0]) or 0)",
+        "int(numbers[0])",
+        "a number of buckets of thousands of digits ends in a ValueError of Python",
+        ("test_partition_texts.py",),
+    ),
 )

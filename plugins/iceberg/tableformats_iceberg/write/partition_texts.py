@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, NoReturn
 
-from tableformats.plugin import ConstraintViolationError, Field, Schema, dataclass, lazy_pattern
+from tableformats.plugin import ConstraintViolationError, Field, Schema, dataclass, lazy_pattern, whole_number
 
 __all__ = ["PartitionText", "check_redundant", "default_name", "parse_partition_text", "partition_json", "sort_json"]
 
@@ -98,7 +98,7 @@ def _arguments(call: re.Match[str], text: str) -> tuple[str, int | None]:
     numbers += [call.group(2)] if call.group(2) else []
     if len(columns) != 1 or len(numbers) > 1:
         _refuse(text, "a transform takes one column, and bucket and truncate a number")
-    return columns[0], int(numbers[0]) if numbers else None
+    return columns[0], (whole_number(numbers[0]) or 0) if numbers else None
 
 
 def _column(text: str, schema: Schema, whole: str) -> tuple[Field, ...]:
