@@ -122,4 +122,12 @@ MUTANTS = [
         "a commit ends in an OverflowError where a number of an identity column is infinite",
         ("delta/test_damaged_numbers.py",),
     ),
+    Mutant(
+        "texts-of-a-commit-are-texts",
+        "delta:commit_lines",
+        "except UnicodeEncodeError:",
+        "except KeyError:",
+        "a commit with half a surrogate pair ends in a UnicodeEncodeError",
+        ("write/test_texts_that_are_none.py",),
+    ),
 ]

@@ -148,8 +148,11 @@ def write_checksum(
         if "inCommitTimestamp" not in info:
             return False
         content["inCommitTimestampOpt"] = info["inCommitTimestamp"]
-    text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
-    return storage.put_if_absent(checksum_path(storage, version), text.encode(), False) is PutOutcome.WON
+    try:
+        text = json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode()
+    except UnicodeEncodeError:  # the metadata holds half a surrogate pair
+        return False
+    return storage.put_if_absent(checksum_path(storage, version), text, False) is PutOutcome.WON
 
 
 def plain_action(action: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from tableformats.plugin import TableChange, WriteTarget, dataclass
+from tableformats.plugin import ConstraintViolationError, TableChange, WriteTarget, dataclass
 
 from ..evolution.metadata_change import with_commit, without_nulls
 from ..evolution.properties import is_true
@@ -103,8 +103,16 @@ _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 def commit_lines(actions: Iterable[dict[str, Any]]) -> bytes:
-    """The file of a commit."""
-    return ("\n".join(map(_encode, actions)) + "\n").encode()
+    """The file of a commit. Raises ConstraintViolationError for half a surrogate pair, which UTF-8 does not have."""
+    lines = []
+    for action in actions:
+        try:
+            lines.append(_encode(action).encode())
+        except UnicodeEncodeError:
+            raise ConstraintViolationError(
+                "a text of the commit holds half a surrogate pair", field=next(iter(action)), hint="Nothing was written"
+            ) from None
+    return b"\n".join(lines) + b"\n"
 
 
 def commit_actions(change: TableChange, context: CommitContext) -> Iterator[dict[str, Any]]:

@@ -24,6 +24,7 @@ from tableformats.plugin import (
     CatalogError,
     CatalogPermissionError,
     CatalogWriter,
+    ConstraintViolationError,
     PutOutcome,
     TableFormatsError,
     TableNotFoundError,
@@ -187,7 +188,13 @@ def _parsed(value: Any, path: str, storage: Storage, size: int, earlier: Current
 
 
 def _encoded(metadata: Mapping[str, Any], compress: bool) -> bytes:
-    text = json.dumps(metadata, separators=(",", ":"), ensure_ascii=False).encode()
+    """The content of a metadata file. Raises ConstraintViolationError for half a surrogate pair."""
+    try:
+        text = json.dumps(metadata, separators=(",", ":"), ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise ConstraintViolationError(
+            "a text of the commit holds half a surrogate pair", field="metadata", hint="Nothing was written"
+        ) from None
     return gzip.compress(text, 6, mtime=0) if compress else text
 
 
