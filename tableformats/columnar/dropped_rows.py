@@ -62,6 +62,8 @@ class _Drop:
     def column(self, column: pa.Array) -> pa.Array:
         """The column without the rows."""
         kind = column.type
+        if types.is_dictionary(kind):
+            return pa.DictionaryArray.from_arrays(self.column(column.indices), column.dictionary, safe=False)
         if kind in _OFFSETS:
             buffers = self._texts(column, _OFFSETS[kind])
         elif (width := _width(kind)) > 0:

@@ -7,7 +7,7 @@ refused; where a store gives no ETags, nothing is cached.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -127,7 +127,11 @@ class CachedFooters:
 
 
 def open_parquet(
-    source: pa.NativeFile, metadata: Any = None, piece: int = 0, is_buffered: bool = False
+    source: pa.NativeFile,
+    metadata: Any = None,
+    piece: int = 0,
+    is_buffered: bool = False,
+    read_dictionary: Sequence[str] = (),
 ) -> pq.ParquetFile:
     """Open a file; without reading its footer, if that is given.
 
@@ -137,6 +141,8 @@ def open_parquet(
         Read columns in pieces of so many bytes; 0: whole.
     is_buffered : bool
         The source has the column chunks already, so Arrow need not.
+    read_dictionary : sequence of str
+        The paths of columns that are read as dictionary arrays.
     """
     # int96 values as nanoseconds would wrap around outside of the years 1677 to 2262.
     return pq.ParquetFile(
@@ -146,4 +152,5 @@ def open_parquet(
         thrift_container_size_limit=FOOTER_ITEMS,
         pre_buffer=not piece and not is_buffered,
         buffer_size=piece,
+        read_dictionary=read_dictionary,
     )
