@@ -246,4 +246,12 @@ MUTANTS = (
         "pmod(-1, -2147483648) is -1, and in Java the sum inside wraps around to 2147483647",
         ("functions/test_whole_numbers.py",),
     ),
+    Mutant(
+        "floats-are-rounded-as-texts",
+        "core:_rounded_number",
+        "decimal.Decimal(repr(value))",
+        'decimal.Decimal(f"{value:.7g}")',
+        "a FLOAT just below 0.35 is rounded to 0.4, since its text is 0.35",
+        ("functions/test_constants.py",),
+    ),
 )

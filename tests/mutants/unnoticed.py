@@ -35,9 +35,12 @@ EQUIVALENT: dict[str, str] = {
     "tableformats/schema/transform_values.py:_hashes: 1 -> 2": "NumPy takes any negative length for the unknown one",
     "tableformats/expressions/functions/casting.py:_by_arrow: target in (STRING, BOOLEAN) or is_floating(target)"
     " -> ((target in (STRING, BOOLEAN)) and (is_floating(target)))": "the values are the same, made one by one",
-    "tableformats/expressions/functions/arithmetic.py:_rounded_number: 400 -> 401": (
-        "no double has as many digits behind the point"
-    ),
+    **{
+        f"tableformats/expressions/functions/arithmetic.py:_rounded_number: {change}": (
+            "no double has as many digits behind the point"
+        )
+        for change in ("digits >= 400 -> (digits > 400)", "400 -> 401")
+    },
     **{
         f"tableformats/expressions/functions/arithmetic.py:_integers: {change}": "pmod leaves a rest of 0 as it is"
         for change in ("wide < 0 -> (wide <= 0)", "0 -> 1 (number 4)")

@@ -372,11 +372,11 @@ def _round(node: Function, arguments: Sequence[Vector], n: int) -> Computed:
 
 def _rounded_number(value: Any, digits: int, mode: str, gives: Type, ansi: bool) -> Any:
     if isinstance(value, float):
-        if not math.isfinite(value):
-            return value
-        text = decimal.Decimal(repr(value)) if gives == DOUBLE else decimal.Decimal(_float_text(value))
-        result = float(text.quantize(decimal.Decimal((0, (1,), -digits)), mode, _EXACT)) if digits < 400 else value
-        return (nearest_float(result) if gives != DOUBLE else result) + 0.0  # never -0.0
+        if not math.isfinite(value) or digits >= 400:
+            return value + 0.0
+        # The digits of a FLOAT are those of the DOUBLE that it is: 0.3499999940395355.
+        result = decimal.Decimal(repr(value)).quantize(decimal.Decimal((0, (1,), -digits)), mode, _EXACT)
+        return (float(result) if gives == DOUBLE else nearest_float(result)) + 0.0  # never -0.0
     exact = decimal.Decimal(value).quantize(decimal.Decimal((0, (1,), -digits)), mode, _EXACT)
     if isinstance(gives, DecimalType):
         return rounded(exact, gives, ansi)
@@ -386,12 +386,6 @@ def _rounded_number(value: Any, digits: int, mode: str, gives: Type, ansi: bool)
     if ansi:
         raise RowError(OVERFLOW)
     return (int(exact) - low) % (high - low + 1) + low
-
-
-def _float_text(value: float) -> str:
-    from ..numbers import java_text
-
-    return java_text(value, is_float=True)
 
 
 def _bind_bits(node: Function) -> Function:

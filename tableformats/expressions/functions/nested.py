@@ -76,7 +76,7 @@ def _extent(values: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def _taken(values: pa.Array, at: np.ndarray, valid: np.ndarray, kind: Type) -> pa.Array:
     found = pc.take(values, to_arrow(at.astype(np.int64), None, valid))
-    return found if kind.is_nested or found.type == stored_type(kind) else found.cast(stored_type(kind))
+    return found if kind.is_nested else found.cast(stored_type(kind))
 
 
 def _entries(values: pa.Array) -> tuple[np.ndarray, np.ndarray]:
@@ -199,8 +199,7 @@ def _member(node: Function, arguments: Sequence[Vector], n: int) -> Computed:
     name = arguments[1].values[0].as_py()
     found = pc.struct_field(values, [values.type.get_field_index(name)])
     assert node.type is not None
-    wanted = stored_type(node.type)
-    return found if node.type.is_nested or found.type == wanted else found.cast(wanted), {}
+    return found if node.type.is_nested else found.cast(stored_type(node.type)), {}
 
 
 FUNCTIONS: dict[str, Definition] = {

@@ -124,3 +124,14 @@ def test_as_many_parts_as_asked(count: int, value: str) -> None:
 def test_instants_are_microseconds_of_64_bits(call: str, value: int | None) -> None:
     found = cases.outcome(f"unix_micros({call})", True)
     assert "Error: " in found if value is None else found == f"x = '{value}'"
+
+
+@pytest.mark.parametrize(
+    ("value", "digits", "rounded"),
+    [("0.35", 1, "0.3"), ("0.45", 1, "0.4"), ("1.005", 2, "1.0"), ("2.675", 2, "2.67"), ("-0.35", 1, "-0.3")],
+)
+def test_a_float_is_rounded_as_the_double_that_it_is(value: str, digits: int, rounded: str) -> None:
+    """The answers are those of Spark 4. As a text, the float 0.3499999940395355 would be 0.35, which is rounded up."""
+    for name in ("round", "bround"):
+        assert cases.outcome(f"{name}(CAST('{value}' AS FLOAT), {digits})", True) == f"x = '{rounded}'"
+        assert cases.outcome(f"{name}(CAST('{value}' AS FLOAT), 1000)", True) == f"x = '{value}'"
