@@ -205,7 +205,7 @@ def _as_doubles(values: pa.Array, kind: Type) -> pa.Array:
     return pc.cast(values, pa.float64(), False)
 
 
-_INSTANT = pa.decimal128(38, 0)
+_INSTANT, _DAY = pa.decimal128(38, 0), pa.decimal128(10, 0)
 
 
 def _as_instants(values: pa.Array, kind: Type) -> pa.Array:
@@ -213,7 +213,7 @@ def _as_instants(values: pa.Array, kind: Type) -> pa.Array:
     stored: Any = _as_stored(values, kind)
     if str(kind) != "date":
         return pc.cast(stored, _INSTANT)
-    return pc.cast(pc.multiply(pc.cast(stored, pa.decimal128(10, 0)), scalar(DAY_US, pa.int64())), _INSTANT)
+    return pc.cast(pc.multiply(pc.cast(stored, _DAY), scalar(DAY_US, pa.int64())), _INSTANT)
 
 
 def _as_stored(values: pa.Array, kind: Type) -> pa.Array:

@@ -274,7 +274,7 @@ def _connection_parts(text: str) -> dict[str, str]:
         if name is None:
             import difflib
 
-            near = difflib.get_close_matches(key.lower(), names, 1, 0.7)
+            near = difflib.get_close_matches(key.lower(), names, cutoff=0.7)
             hint = f"; near: {names[near[0]]}" if near else ""
             raise ValueError(f"part {number} of the connection string is unknown{hint}")
         if "secondary" not in key.lower():
