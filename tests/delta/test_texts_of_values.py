@@ -16,6 +16,7 @@ from tableformats_delta.json.values import (
     parse_int,
     parse_local,
 )
+from tableformats_delta.maintenance.action_file import _scalar_type
 from tableformats_delta.schema.type_changes import can_widen, check_type_changes
 
 import tableformats as tf
@@ -132,3 +133,25 @@ def test_changes_of_types_that_are_none(changes: Any) -> None:
     check_type_changes({}, ("a",), "/t")
     with pytest.raises(tf.UnsupportedFeatureError, match="no known widening"):
         check_type_changes({"delta.typeChanges": changes}, ("a",), "/t")
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        ([1, None], "int64"),
+        ([2**63 - 1, -(2**63)], "int64"),
+        ([2**63], None),
+        ([-(2**63) - 1, 0], None),
+        (["a", None], "string"),
+        ([True], "bool"),
+        ([1.5, None], "double"),
+        ([1, 1.5], None),
+        ([1, True], None),
+        ([None], None),
+        ([], None),
+        ([[1]], None),
+    ],
+)
+def test_types_of_unknown_fields(values: list[Any], kind: str | None) -> None:
+    found = _scalar_type(values)
+    assert (None if found is None else str(found)) == kind

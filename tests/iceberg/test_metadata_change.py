@@ -269,8 +269,9 @@ def test_identifier_columns_stay() -> None:
     metadata = table()
     metadata["schemas"][0]["identifier-field-ids"] = [1]
     for change in (lambda f: None, lambda f: replace(f, required=False)):
-        with pytest.raises(ConstraintViolationError, match="identif"):
+        with pytest.raises(ConstraintViolationError, match="identif") as caught:
             changes_of(metadata, MetadataChange(schema=edit(schema_of(metadata), "id", change)))
+        assert caught.value.field == "id"
 
 
 def test_what_names_columns_follows_them() -> None:

@@ -191,5 +191,60 @@ EQUIVALENT: dict[str, str] = {
     "plugins/delta/tableformats_delta/snapshot/table_state.py:_read_all: 2 -> 3": (
         "how much memory a cached commit counts for decides the time alone"
     ),
+    **{
+        f"plugins/delta/tableformats_delta/log/commit_buffer.py:CommitBuffer.reserve: {change}": (
+            "memory beyond what is needed decides the time alone"
+        )
+        for change in (
+            "first + size + 2 > len(self._bytes) -> (first + size + 2 >= len(self._bytes))",
+            "2 -> 3",
+            "2 -> 3 (number 2)",
+            "2 * len(self._bytes) -> (2 + len(self._bytes))",
+            "2 -> 3 (number 3)",
+        )
+    },
+    **{
+        f"plugins/iceberg/tableformats_iceberg/avro/container.py:_cuts: {change}": (
+            "into which parts a file is cut decides the time alone"
+        )
+        for change in (
+            "(end - begin) // _PART_BYTES -> ((end - begin) * _PART_BYTES)",
+            "end - begin -> (end + begin)",
+            "len(cuts) < parts - 1 -> (len(cuts) <= parts - 1)",
+            "parts - 1 -> (parts + 1)",
+            "size < 0 -> (size <= 0)",
+            "0 -> 1",
+            "offset > end -> (offset >= end)",
+            "(end - begin) * (len(cuts) + 1) // parts -> ((end - begin) * (len(cuts) + 1) * parts)",
+            "(end - begin) * (len(cuts) + 1) -> (end - begin + (len(cuts) + 1))",
+            "end - begin -> (end + begin) (number 2)",
+            "len(cuts) + 1 -> (len(cuts) - 1)",
+            "1 -> 2 (number 2)",
+        )
+    },
+    **{
+        f"plugins/iceberg/tableformats_iceberg/deletes/delete_index.py:_rows_of: {change}": (
+            "whether rows are sliced or copied decides the time alone, and NumPy takes any negative length for"
+            " the unknown one"
+        )
+        for change in (
+            "1 -> 2",
+            "2 * len(rows) < len(chosen) or _RUN * len(ends) > len(rows)"
+            " -> ((2 * len(rows) < len(chosen)) and (_RUN * len(ends) > len(rows)))",
+            "2 * len(rows) < len(chosen) -> (2 * len(rows) <= len(chosen))",
+            "2 * len(rows) -> (2 + len(rows))",
+            "2 -> 3 (number 2)",
+            "_RUN * len(ends) -> (_RUN + len(ends))",
+        )
+    },
+    **{
+        f"plugins/delta/tableformats_delta/verification/plain_statistics.py:_merged: {change}": (
+            "what Arrow does not read as one type is looked at text by text"
+        )
+        for change in (
+            "known in (int, float) and type(value) in (int, float)"
+            " -> ((known in (int, float)) or (type(value) in (int, float)))",
+        )
+    },
 }
 """{name of a change: why every answer, error and limit is the same}."""

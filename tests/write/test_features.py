@@ -230,6 +230,24 @@ def test_the_last_row_ids(tmp_path: Path, mark: int, fits: bool) -> None:
             table.append(ROWS)
 
 
+@pytest.mark.parametrize("is_supported", [True, False])
+def test_removed_files_keep_their_row_ids_where_these_may_be_relied_upon_again(
+    tmp_path: Path, is_supported: bool
+) -> None:
+    """Row tracking is a feature of the table that is not enabled."""
+    features = ("rowTracking", "domainMetadata") if is_supported else ("domainMetadata",)
+    table = local_table(tmp_path, protocol=with_features(*features))
+    table.append(ROWS)
+    path = tmp_path / "_delta_log" / f"{1:020d}.json"
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    for one in lines:
+        if "add" in one:
+            one["add"].update(baseRowId=0, defaultRowCommitVersion=1)
+    path.write_text("".join(json.dumps(one) + "\n" for one in lines))
+    version = tf.open_table(tmp_path).delete("true").version
+    assert [("baseRowId" in one) for one in actions_of(table, version, "remove")] == [is_supported]
+
+
 def test_clustering_columns_always_have_statistics_and_domains_are_kept(tmp_path: Path) -> None:
     columns = [field("id", "long"), field("s", {"type": "struct", "fields": [field("x", "long")]}), field("z", "long")]
     table = local_table(

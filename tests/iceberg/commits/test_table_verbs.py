@@ -276,6 +276,7 @@ def test_cherry_pick(place: Place) -> None:
     appended = table.inspect.snapshots().to_pylist()[-3]["snapshot_id"]
     table.cherry_pick(appended)
     assert [row["id"] for row in place.rows()] == [1, 2, 3, 8, 9]
+    assert table.history()["operation"][0].as_py() == "append"
     with pytest.raises(ConstraintViolationError, match="already"):
         table.cherry_pick(appended)
     with pytest.raises(UnsupportedFeatureError, match="removed files"):

@@ -252,8 +252,7 @@ def _leaf_type(kind: pa.DataType, path: Iterable[str]) -> pa.DataType | None:
     import pyarrow as pa
 
     for name in path:
-        index = kind.get_field_index(name) if pa.types.is_struct(kind) else -1
-        if index < 0:
+        if not pa.types.is_struct(kind) or (index := kind.get_field_index(name)) < 0:
             return None
         kind = kind.field(index).type
     return None if pa.types.is_nested(kind) else kind

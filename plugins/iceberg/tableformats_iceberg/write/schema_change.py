@@ -83,8 +83,11 @@ class SchemaChange:
         found = {**self._schema, "fields": self._struct(self._schema, old.fields, new.fields, ())}
         gone = self._identifiers - {field["id"] for field, _ in fields_of(found)}
         if gone:
-            name = next(f.name for f in old if f.id in gone) if any(f.id in gone for f in old) else str(min(gone))
-            _refuse((name,), "the column identifies rows (identifier-field-ids), and is not dropped")
+            names = {f.id: f.name for f in old}
+            _refuse(
+                (names.get(min(gone), str(min(gone))),),
+                "the column identifies rows (identifier-field-ids), and is not dropped",
+            )
         return found
 
     def _next_id(self) -> int:
