@@ -203,6 +203,13 @@ def test_an_array_of_nulls_costs_nothing() -> None:
     assert read_columns(container(schema, [(1, data)]), LONG, [], "x")[(1,)].values.tolist() == [5]
 
 
+def test_arrays_of_empty_arrays_that_are_skipped() -> None:
+    kind = {"type": "array", "items": {"type": "array", "items": "int"}}
+    data = varint(3) + varint(0) * 3 + varint(0) + varint(5)
+    columns = read_columns(container(record(("b", 2, kind), ("a", 1, "long")), [(1, data)]), LONG, [], "x")
+    assert columns[(1,)].values.tolist() == [5]
+
+
 def test_false_counts_and_sizes_of_blocks() -> None:
     good = container(record(("a", 1, "long")), [(1, varint(5))])
     head = len(good) - 16 - 3

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import decimal
 import io
+import json
 import struct
 from typing import Any
 
@@ -14,10 +15,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from tableformats_iceberg.write.encode import avro_encoding as encoding
+from tableformats_iceberg.write.encode.layouts import members_of_writer
 from tableformats_iceberg.write.encode.metrics import MetricsMode, cut_bounds
 from tableformats_iceberg.write.encode.values import bound_bytes, has_bounds, partition_values
 
-from tableformats.plugin import DecimalType, PartitionField, Type, parse_transform
+from tableformats.plugin import CorruptMetadataError, DecimalType, PartitionField, Type, parse_transform
 from tableformats.schema import Field, primitive
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
@@ -196,3 +198,29 @@ def test_partition_values(kind: str, values: pa.Array, expected: list[bytes]) ->
 )
 def test_bounds(kind: str, values: pa.Array, expected: list[bytes | None]) -> None:
     assert has_bounds(primitive(kind)) and bound_bytes(values, primitive(kind), is_lower=False).to_pylist() == expected
+
+
+def test_members_of_a_manifest_as_their_writer_declared_them() -> None:
+    def members(**data_file: Any) -> list[tuple[int, str]]:
+        fields = [
+            {"name": "file_path", "type": "string", "field-id": 100},
+            {"name": "record_count", "type": "long"},
+            {"name": "of_another", "type": "long"},
+            {"name": "other", "type": ["null", "int"], "field-id": 900},
+        ]
+        kind = {"type": "record", "name": "r2", "fields": fields}
+        first = {"name": "data_file", "type": {"type": "record", "name": "r9", "fields": []}, "field-id": 9}
+        schema = {
+            "type": "record",
+            "name": "e",
+            "fields": [first, {"name": "x", "type": "int"}, {"type": kind, **data_file}],
+        }
+        return [(m.id, m.name) for m in members_of_writer(json.dumps(schema).encode())]
+
+    expected = [(100, "file_path"), (103, "record_count"), (900, "other")]
+    assert members(name="data_file") == members(name="called_otherwise", **{"field-id": 2}) == expected
+    with pytest.raises(CorruptMetadataError, match="schema of a manifest is damaged"):
+        members(name="data_file", **{"field-id": 3})
+    for damaged in (b"{", b"[]", b"{}", b'{"type": "record", "name": "e", "fields": [{}]}', b"[" * 100_000):
+        with pytest.raises(CorruptMetadataError, match="schema of a manifest is damaged"):
+            members_of_writer(damaged)
