@@ -217,6 +217,13 @@ def test_parts_without_their_greater_ones_say_nothing() -> None:
     assert implied.field_ids == (1000,)
 
 
+@pytest.mark.parametrize(("hour", "count"), [("hour(src)", 4), ("hour(CAST(src AS DATE))", 3), ("hour(date(src))", 3)])
+def test_the_hour_of_a_date_is_none_of_the_time(hour: str, count: int) -> None:
+    parts = [generated(name, "integer", f"{name}(CAST(src AS DATE))") for name in ("year", "month", "day")]
+    (implied,) = spec_of("timestamp", *parts, generated("h", "integer", hour))[1]
+    assert implied.field_ids == tuple(range(1000, 1000 + count))
+
+
 # ---- rows against what is implied -----------------------------------------------------------------------------------
 
 

@@ -127,9 +127,7 @@ def _column(node: Any, schema: Schema, kinds: Sequence[str]) -> Field | None:
     return path[-1] if path and str(path[-1].type) in kinds else None
 
 
-def _is_date_of(node: Node) -> bool:
-    if not isinstance(node, Call):
-        return False
+def _is_date_of(node: Call) -> bool:
     return (node.name == "cast" and node.arguments[1:] == ("date",)) or (
         node.name in ("to_date", "date") and len(node.arguments) == 1
     )
