@@ -8,7 +8,9 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pyarrow as pa
 import pytest
@@ -19,7 +21,12 @@ from tableformats_iceberg.write.swap import CatalogSwap, CurrentMetadata, Direct
 import tableformats as tf
 from tableformats.catalog.opening import catalog_of
 from tableformats.catalog.writing import TableWriter
-from tableformats.errors import UnsupportedFeatureError
+from tableformats.errors import (
+    CatalogConnectionError,
+    CatalogError,
+    CatalogPermissionError,
+    UnsupportedFeatureError,
+)
 from tableformats.io.storage import Storage
 from tableformats.plugin import PutOutcome
 from tableformats.schema import Schema
@@ -321,3 +328,33 @@ def test_a_namespace_that_is_not_there(rest: RestCatalogStub, sql: Any) -> None:
     for given in (rest.properties(), sql):
         with pytest.raises(tf.NamespaceNotFoundError):
             TableWriter(catalog_of(given), ("m", "t")).stage({"schema": {}})
+
+
+# ---- refusals of a catalog ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("error", "base", "current", "outcome"),
+    [
+        (None, "a", "a", PutOutcome.WON),
+        (CatalogError("no"), "a", "b", PutOutcome.LOST),
+        (CatalogError("no"), "a", "a", CatalogError),
+        (CatalogError("no"), None, "a", CatalogError),
+        (CatalogPermissionError("no"), "a", "b", CatalogPermissionError),
+        (CatalogConnectionError("no"), "a", "b", CatalogConnectionError),
+    ],
+)
+def test_a_refusal_of_what_is_current_no_more_is_a_lost_race(
+    tmp_path: Path, error: Exception | None, base: str | None, current: str, outcome: Any
+) -> None:
+    writer = Mock(commit=Mock(return_value=PutOutcome.WON, side_effect=error))
+    swap = CatalogSwap(Storage(tmp_path), writer)
+    swap.newest = lambda: SimpleNamespace(stored_path=current)  # type: ignore[method-assign, assignment, return-value]
+    known: Any = None if base is None else SimpleNamespace(stored_path=base)
+    if isinstance(outcome, PutOutcome):
+        assert swap._applied(known, ({"a": 1},), ({"b": 2},)) is outcome
+        writer.commit.assert_called_once_with([{"a": 1}], [{"b": 2}])
+    else:
+        with pytest.raises(outcome) as caught:
+            swap._applied(known, (), ())
+        assert caught.value is error
