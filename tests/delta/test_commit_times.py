@@ -104,6 +104,16 @@ def test_times_of_versions_without_commits(tmp_path: Path) -> None:
     assert known.of(3) == 9
 
 
+def test_versions_that_come_after_one(tmp_path: Path) -> None:
+    log = DeltaLog(tmp_path / "t").checkpoint(f"{3:020d}.checkpoint.parquet", *first_actions())
+    log.commit(2, add("gone")).commit(3, add("a")).commit(4, add("b"))
+    table = log.table()
+    assert [table.versions_after(version) for version in (None, 2, 3, 4)] == [[3, 4], [3, 4], [4], []]
+    for version in (5, 9):
+        with pytest.raises(SnapshotNotFoundError, match=f"no version {version}"):
+            table.versions_after(version)
+
+
 @pytest.mark.parametrize(
     ("told", "counts"),
     [

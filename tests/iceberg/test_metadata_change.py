@@ -19,6 +19,7 @@ from tableformats_iceberg.write.create import create_updates
 from tableformats_iceberg.write.metadata_change import changes_of
 from tableformats_iceberg.write.metadata_updates import apply_updates
 from tableformats_iceberg.write.requirements import failed_requirement
+from tableformats_iceberg.write.schema_change import changed_name_mapping, changed_properties
 
 from tableformats.errors import ConstraintViolationError, SnapshotNotFoundError, UnsupportedFeatureError
 from tableformats.plugin import MetadataChange, ReferenceChange
@@ -459,3 +460,55 @@ def test_another_writers_change_of_the_same_is_noticed() -> None:
         for other in every:
             fails = failed_requirement(changed(metadata, other), requirements) is not None
             assert fails is (one is other and one is not properties), (one, other)
+
+
+def test_a_name_mapping_follows_the_columns() -> None:
+    """A new name is added; the old ones stay, as files may have the column by them, but for those of other columns."""
+    inner = {"type": "struct", "fields": [{"id": 4, "name": "y", "required": False, "type": "int"}]}
+    of_list = {"type": "list", "element-id": 6, "element-required": False, "element": inner}
+    of_map = {"type": "map", "key-id": 8, "key": "int", "value-id": 9, "value": "int", "value-required": False}
+    kinds: list[tuple[int, str, Any]] = [(1, "b", "int"), (2, "d", "int"), (3, "s", inner), (5, "l", of_list)]
+    kinds.append((7, "m", of_map))
+    fields = [{"id": number, "name": name, "required": False, "type": kind} for number, name, kind in kinds]
+    mapped = [
+        {"field-id": 1, "names": ["a"]},
+        {"field-id": 3, "names": ["s"], "fields": [{"field-id": 4, "names": ["x", "y"]}], "of-another": 1},
+        {"field-id": 20, "names": ["c", "d"]},
+        {"field-id": 21, "names": ["b"]},
+        {"names": ["e"]},
+        {"field-id": 22},
+    ]
+    found = json.loads(changed_name_mapping(json.dumps(mapped), {"type": "struct", "fields": fields}))
+    assert found == [
+        {"field-id": 1, "names": ["a", "b"]},
+        {"field-id": 2, "names": ["d"]},
+        {"field-id": 3, "names": ["s"], "fields": [{"field-id": 4, "names": ["x", "y"]}], "of-another": 1},
+        {
+            "field-id": 5,
+            "names": ["l"],
+            "fields": [{"field-id": 6, "names": ["element"], "fields": [{"field-id": 4, "names": ["y"]}]}],
+        },
+        {
+            "field-id": 7,
+            "names": ["m"],
+            "fields": [{"field-id": 8, "names": ["key"]}, {"field-id": 9, "names": ["value"]}],
+        },
+        {"field-id": 20, "names": ["c"]},
+        {"names": ["e"]},
+    ]
+    of_nothing = changed_name_mapping("{}", {"type": "struct", "fields": fields[:1]})
+    assert json.loads(of_nothing) == [{"field-id": 1, "names": ["b"]}]
+
+
+def test_metrics_of_columns_that_are_called_otherwise() -> None:
+    prefix = "write.metadata.metrics.column."
+    old = Schema((Field(1, "a", LONG), Field(2, "s", StructType((Field(3, "x", LONG),))), Field(4, "gone", LONG)))
+    new = {
+        "type": "struct",
+        "fields": [
+            {"id": 1, "name": "a", "type": "long"},
+            {"id": 2, "name": "t", "type": {"type": "struct", "fields": [{"id": 3, "name": "y", "type": "long"}]}},
+        ],
+    }
+    told = {f"{prefix}{name}": name for name in ("a", "s.x", "gone", "other")}
+    assert changed_properties(told, old, new) == {f"{prefix}s.x": None, f"{prefix}t.y": "s.x", f"{prefix}gone": None}
