@@ -184,6 +184,7 @@ class TestDamage:
             {"offset": -1},
             {"offset": 0},
             {"offset": 2},
+            *({"offset": offset} for offset in (40, 41, 42, 43)),
             {"offset": 10**6},
             {"offset": 2**62},
             {"size_bytes": 0},

@@ -113,7 +113,7 @@ def changes_of(file: str, text: str) -> Iterator[Change]:
                 within = own or not isinstance(child, ast.ClassDef)
             if isinstance(child, _TEXTS) or child is getattr(node, "returns", None) or _SHOWN & {*inner}:
                 continue  # texts and declarations
-            if isinstance(child, ast.keyword) and (child.arg == "maxsize" or is_assertion(child)):
+            if isinstance(child, ast.keyword) and (child.arg in ("maxsize", "use_threads") or is_assertion(child)):
                 continue
             if within:
                 for after in replacements(child):

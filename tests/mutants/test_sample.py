@@ -26,11 +26,11 @@ def f(a, b=1):
     for x, y in zip(a, b, strict=True):
         if x < 2 and not y:
             raise ValueError(f"{x + 1}")
-    return g(a, strict=False)
+    return g(a, strict=False, use_threads=False)
 """
 
 
-def test_texts_assertions_and_sizes_of_caches_are_left_out() -> None:
+def test_texts_assertions_sizes_of_caches_and_threads_are_left_out() -> None:
     found = [(change.function, change.before, change.after) for change in changes_of("m.py", SOURCE)]
     assert found == [
         ("f", "x < 2 and not y", "((x < 2) or (not y))"),

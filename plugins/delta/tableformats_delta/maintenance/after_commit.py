@@ -64,7 +64,7 @@ def keep_up(
         cache.keep(("commit", file), OwnCommit(file, actions), 2 * file.size)
     try:
         totals = extend_checksum(storage, before, actions, version, _totals(before, cache))
-        if file is not None and totals is not None:
+        if file is not None:
             cache.keep(_key(file), totals, 4096)
     finally:
         metadata = actions.metadata or (before.state.metadata if before else {})
