@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from tableformats_iceberg.deletes.delete_files import _check_rows
 from tableformats_iceberg.deletes.delete_pruning import Range, _apart
 
 import tableformats as tf
@@ -205,3 +206,14 @@ def test_a_real_table_of_many_partitions() -> None:
     report = table.scan("d = DATE '2023-12-25'").plan().report
     assert 0 < report.delete_manifests_skipped < report.delete_manifests_total == 4
     assert table.scan().count() == 6
+
+
+def test_rows_that_a_delete_file_may_become() -> None:
+    limits = tf.Limits(expansion=48, entries=2**20 + 1)
+    _check_rows(2**20, 0, "p", limits)
+    with pytest.raises(tf.LimitExceededError, match="1048577 rows of a delete file from 0 bytes") as caught:
+        _check_rows(2**20 + 1, 0, "p", limits)
+    assert caught.value.path == "p" and "expansion" in str(caught.value)
+    _check_rows(2**20 + 1, 2**21, "p", limits)
+    with pytest.raises(tf.LimitExceededError, match="entries"):
+        _check_rows(2**20 + 2, 2**21, "p", limits)
