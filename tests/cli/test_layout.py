@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 import tableformats as tf
 from tableformats.cli import progress
-from tableformats.cli.layout import _fitted, column_lines, folded, table_lines, width_of
+from tableformats.cli.layout import _fitted, _wrapped, column_lines, folded, table_lines, width_of
 from tableformats.cli.values import values_of
 from tests.cli.test_commands import DELTA, Shell, shell
 from tests.support.delta_log import DeltaLog, add, field
@@ -272,3 +272,22 @@ def test_wide_columns_give_way(widths: list[int], least: list[int], paths: str, 
     is_path = [name in paths for name in "ab"[: len(widths)]]
     assert _fitted(widths, least, is_path, width) == fitted
     assert widths == widths and (sum(fitted) + 2 * (len(fitted) - 1) <= width or fitted == least)
+
+
+@pytest.mark.parametrize(
+    ("text", "width", "lines"),
+    [
+        ("abcdefghij", 4, ["abcd", "efgh", "ij"]),
+        ("abcd", 4, ["abcd"]),
+        ("\u65e5\u672c\u8a9e\u672c", 5, ["\u65e5\u672c", "\u8a9e\u672c"]),
+        ("\u65e5", 1, ["\u65e5"]),
+        ("ab cd ef", 5, ["ab cd", "ef"]),
+        ("ab cd ef", 4, ["ab", "cd", "ef"]),
+        ("ab cdefgh", 4, ["ab", "cdef", "gh"]),
+        ("", 4, [""]),
+    ],
+)
+def test_texts_are_broken_behind_words(text: str, width: int, lines: list[str]) -> None:
+    assert _wrapped(text, width) == lines
+    assert _wrapped(text, 40) == [text] and all(width_of(line) <= max(width, 2) for line in lines)
+    assert _wrapped("ab cdefgh", 4, cuts=False) == ["ab", "cdefgh"]
