@@ -16,7 +16,7 @@ class ReusableBuffer:
     """
 
     def __init__(self) -> None:
-        self._memory = _uninitialized(0)
+        self._memory = memoryview(bytearray())
 
     def reserve(self, size: int) -> memoryview:
         """Memory for the next file.

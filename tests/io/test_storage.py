@@ -261,6 +261,9 @@ def test_scratch_is_used_again() -> None:
     scratch = ReusableBuffer()
     assert [len(scratch.reserve(size)) for size in (10, 0, 1 << 20, 5, 20 << 20)] == [10, 0, 1 << 20, 5, 20 << 20]
     assert scratch.reserve(5).obj is scratch.reserve(2 << 20).obj
+    assert (
+        scratch.reserve(8 << 20).obj is scratch.reserve(1).obj and len(scratch.reserve((8 << 20) + 1)) == (8 << 20) + 1
+    )
     assert len(scratch.reserve(1).obj) <= 8 << 20, "what is larger than usual is let go of"
 
 

@@ -33,6 +33,15 @@ EQUIVALENT: dict[str, str] = {
         "the year that is printed stays between 1 and 9999, and what is taken off is added again"
     ),
     "tableformats/schema/transform_values.py:_hashes: 1 -> 2": "NumPy takes any negative length for the unknown one",
+    **{
+        f"tableformats/cli/columns.py:texts_of: types.is_{change}": "the texts are the same, made one by one"
+        for change in (
+            "string(kind) or types.is_large_string(kind)"
+            " -> ((types.is_string(kind)) and (types.is_large_string(kind)))",
+            "integer(kind) or types.is_boolean(kind) or types.is_nested(kind)"
+            " -> ((types.is_integer(kind)) and (types.is_boolean(kind)) and (types.is_nested(kind)))",
+        )
+    },
     "tableformats/expressions/functions/casting.py:_by_arrow: target in (STRING, BOOLEAN) or is_floating(target)"
     " -> ((target in (STRING, BOOLEAN)) and (is_floating(target)))": "the values are the same, made one by one",
     **{

@@ -35,6 +35,8 @@ def test_one_at_a_time() -> None:
         thread.start()
         thread.join(0.05)
         assert inside == []
+        waiting = [one for one in threading.enumerate() if one.name == "tableformats-turn"]
+        assert waiting and all(one.daemon for one in waiting), "a process that ends waits for no turn"
     thread.join()
     assert inside == [True]
 
