@@ -261,5 +261,19 @@ EQUIVALENT: dict[str, str] = {
         )
         for change in ("2 -> 3", "63 -> 64")
     },
+    "plugins/iceberg/tableformats_iceberg/deletes/delete_index.py:DeleteIndex.pairs: "
+    "np.diff(named[0], prepend=-1) > 0 -> (np.diff(named[0], prepend=-1) >= 0)": (
+        "the partition of a file is compared once, or several times"
+    ),
+    **{
+        f"plugins/delta/tableformats_delta/checkpoints/checkpoint_files.py:CheckpointFile._open: {change}": (
+            "how pages are asked for, and whether texts are decoded as dictionaries, decides the time alone"
+        )
+        for change in (
+            "[*values.values()] or None -> (([*values.values()]) and (None))",
+            "not is_local -> (is_local)",
+            "_BUFFER_BYTES if is_local else 0 -> (0 if is_local else _BUFFER_BYTES)",
+        )
+    },
 }
 """{name of a change: why every answer, error and limit is the same}."""
