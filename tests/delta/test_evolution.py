@@ -282,6 +282,21 @@ def test_nullability_and_comments() -> None:
     assert found.with_columns(replace(column, required=False, doc=None)).fields == [field("id", "integer")]
 
 
+def test_nullability_within_lists_and_maps() -> None:
+    listed = {"type": "array", "elementType": "integer", "containsNull": False}
+    mapped = {"type": "map", "keyType": "string", "valueType": "integer", "valueContainsNull": False}
+    table = Table(field("l", listed), field("m", mapped), field("x", "integer"))
+    a, m, x = table.schema.fields
+    assert isinstance(a.type, ListType) and isinstance(m.type, MapType)
+    looser = replace(a, type=replace(a.type, element=replace(a.type.element, required=False)))
+    found = table.with_columns(looser, m, x)
+    assert found.fields == [field("l", {**listed, "containsNull": True}), field("m", mapped), field("x", "integer")]
+    looser = replace(m, type=replace(m.type, value=replace(m.type.value, required=False)))
+    found = table.with_columns(a, looser, x)
+    looser_map = field("m", {**mapped, "valueContainsNull": True})
+    assert found.fields == [field("l", listed), looser_map, field("x", "integer")]
+
+
 # ---- properties and constraints ------------------------------------------------------------------------------------
 
 
