@@ -219,3 +219,14 @@ def test_bounds_of_the_row_groups_of_a_footer(
             continue
         assert found is not None and [one.type for one in found] == [kind] * 2
         assert [one.value if pa.types.is_temporal(kind) else one.as_py() for one in found] == list(bounds)
+
+
+def test_one_great_batch_makes_several_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    small_buffer(monkeypatch, 1 << 14, 0)
+    rows = pa.table({"id": range(10_000)})
+    assert rows["id"].num_chunks == 1
+    table = tf.create_table(tmp_path, rows.schema, format="delta", properties={"delta.targetFileSize": "16kb"})
+    assert table.append(rows).metrics["added_files"] == 6
+    assert table.to_arrow().sort_by("id").equals(rows)
+    counts = sorted(table.inspect.files()["record_count"].to_pylist())
+    assert counts == [1040, *[1792] * 5], "seven pieces of the chunk each, which have 2 kB and 512 bytes"

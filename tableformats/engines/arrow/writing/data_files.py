@@ -137,19 +137,21 @@ class FileWriter:
             self._flush(key)
 
     def _in_chunks(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The rows in greater batches where they go to partitions: each batch makes one of every partition."""
-        if not self._sources:
-            yield from batches
-            return
+        """The rows in batches of a chunk at most; of just about one, if they go to partitions.
+
+        A greater batch makes files of more than the target size, and each batch makes one of every partition.
+        """
         most = self._buffer_bytes // _CHUNKS
         held: list[pa.RecordBatch] = []
         size = 0
         for batch in batches:
-            held.append(batch)
-            size += batch.nbytes
-            if size >= most:
-                yield _joined(held)
-                held, size = [], 0
+            rows = max(1, batch.num_rows * most // max(batch.nbytes, 1))
+            for start in range(0, batch.num_rows, rows):
+                held.append(batch.slice(start, rows))
+                size += held[-1].nbytes
+                if size >= most or not self._sources:
+                    yield _joined(held)
+                    held, size = [], 0
         if held:
             yield _joined(held)
 
