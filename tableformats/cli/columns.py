@@ -118,13 +118,11 @@ def _objects(names: Sequence[str], columns: Sequence[pa.Array], n: int, line: st
     if not names:
         return ["{}"] * n
     inner = None if line is None else f"{line}  "
-    if len(set(names)) < len(names):  # the last one of a name counts
-        last = {name: i for i, name in enumerate(names)}
-        columns, names = [columns[i] for i in last.values()], list(last)
+    by_name = dict(zip(names, columns, strict=True))  # the last one of a name counts
     begin, between, end = ("{", ", ", "}") if line is None else (f"{{{inner}", f",{inner}", f"{line}}}")
-    members = (f"{encode_basestring(name)}: ".replace("%", "%%") + "%s" for name in names)
+    members = (f"{encode_basestring(name)}: ".replace("%", "%%") + "%s" for name in by_name)
     template = f"{begin}{between.join(members)}{end}"
-    return [template % row for row in zip(*(_json_column(column, inner) for column in columns), strict=True)]
+    return [template % row for row in zip(*(_json_column(column, inner) for column in by_name.values()), strict=True)]
 
 
 def _lists(values: pa.Array, line: str | None) -> list[str]:
@@ -132,7 +130,7 @@ def _lists(values: pa.Array, line: str | None) -> list[str]:
     begin, between, end = ("[", ", ", "]") if line is None else (f"[{inner}", f",{inner}", f"{line}]")
     offsets = values.offsets.to_pylist()
     first = offsets[0]
-    members = _json_column(values.values.slice(first, offsets[-1] - first), inner)
+    members = _json_column(values.values[first : offsets[-1]], inner)
     return [
         f"{begin}{between.join(members[start - first : stop - first])}{end}" if start < stop else "[]"
         for start, stop in zip(offsets[:-1], offsets[1:], strict=True)

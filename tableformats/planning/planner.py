@@ -496,7 +496,7 @@ def _common(prefixes: Iterable[SharedPrefix | None]) -> SharedPrefix | None:
 def _concat(tables: Sequence[pa.Table]) -> pa.Table:
     """One table; columns that some lack are null there."""
     first = tables[0].schema
-    if all(table.schema.equals(first) for table in tables[1:]):
+    if all(table.schema.equals(first) for table in tables):
         return pa.concat_tables(tables)
     return pa.concat_tables(tables, promote_options="permissive")
 

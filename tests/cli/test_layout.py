@@ -290,4 +290,5 @@ def test_wide_columns_give_way(widths: list[int], least: list[int], paths: str, 
 def test_texts_are_broken_behind_words(text: str, width: int, lines: list[str]) -> None:
     assert _wrapped(text, width) == lines
     assert _wrapped(text, 40) == [text] and all(width_of(line) <= max(width, 2) for line in lines)
+    assert width_of("e\u0301\u65e5") == 3
     assert _wrapped("ab cdefgh", 4, cuts=False) == ["ab", "cdefgh"]

@@ -40,6 +40,15 @@ def test_every_file_is_in_one_bin_of_its_size(sizes: list[int]) -> None:
         assert one.is_small == (one.least < 32_000_000)
 
 
+def test_bins_are_as_small_as_they_may_be() -> None:
+    def ends(*sizes: int) -> list[tuple[int, int, int]]:
+        return [(one.least, one.end, one.files) for one in size_bins(pa.chunked_array([pa.array(sizes, pa.int64())]))]
+
+    assert ends(1, 3, 3, 9) == [(0, 2, 1), (2, 4, 2), (4, 8, 0), (8, 16, 1)]
+    assert ends(40_000_000) == [(32_000_000, 64_000_000, 1)]
+    assert len(ends(1 << 10, 1 << 24)) == 15 and len(ends(1, 1 << 17)) == 10
+
+
 @given(st.lists(st.tuples(st.integers(0, 10**12) | st.none(), st.sampled_from("abcdefg") | st.none()), max_size=30))
 def test_every_commit_of_known_time_is_in_one_step(commits: list[tuple[int | None, str | None]]) -> None:
     moments, names = zip(*commits, strict=True) if commits else ((), ())

@@ -42,6 +42,11 @@ EQUIVALENT: dict[str, str] = {
             " -> ((types.is_integer(kind)) and (types.is_boolean(kind)) and (types.is_nested(kind)))",
         )
     },
+    **{
+        f"tableformats/cli/columns.py:_json_column: types.is_{kind}(kind) or types.is_large_{kind}(kind)"
+        f" -> ((types.is_{kind}(kind)) and (types.is_large_{kind}(kind)))": "the texts are the same, made one by one"
+        for kind in ("list", "string")
+    },
     "tableformats/expressions/functions/casting.py:_by_arrow: target in (STRING, BOOLEAN) or is_floating(target)"
     " -> ((target in (STRING, BOOLEAN)) and (is_floating(target)))": "the values are the same, made one by one",
     **{

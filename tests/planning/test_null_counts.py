@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 import tableformats as tf
+from tableformats.planning.planner import _concat
 from tests.support.iceberg_manifests import entry, manifest_bytes
 from tests.support.iceberg_tables import table_with
 
@@ -102,3 +103,9 @@ def test_bounds_that_a_plan_adds_count_for_the_cache(tmp_path: Path) -> None:
         table.scan(filter).plan()
         used.append(table.cache.used_bytes)
     assert used[0] < used[1] == used[2] < used[3]
+
+
+def test_files_of_blocks_with_other_columns_are_joined() -> None:
+    first, second = pa.table({"path": ["a"], "size": [1]}), pa.table({"path": ["b"]})
+    assert _concat([first, second]).to_pylist() == [{"path": "a", "size": 1}, {"path": "b", "size": None}]
+    assert _concat([first, first]).num_rows == 2 and _concat([first]) == first
