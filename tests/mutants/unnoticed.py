@@ -47,6 +47,15 @@ EQUIVALENT: dict[str, str] = {
         f" -> ((types.is_{kind}(kind)) and (types.is_large_{kind}(kind)))": "the texts are the same, made one by one"
         for kind in ("list", "string")
     },
+    **{
+        f"tableformats/expressions/casts.py:_to_decimal: {change}": "no decimal has as many digits on either side"
+        for change in (
+            "decimal.Decimal(number).adjusted() > 1000 -> (decimal.Decimal(number).adjusted() >= 1000)",
+            "decimal.Decimal(number).adjusted() > -1000 -> (decimal.Decimal(number).adjusted() >= -1000)",
+            "1000 -> 1001",
+            "1000 -> 1001 (number 2)",
+        )
+    },
     "tableformats/expressions/functions/casting.py:_by_arrow: target in (STRING, BOOLEAN) or is_floating(target)"
     " -> ((target in (STRING, BOOLEAN)) and (is_floating(target)))": "the values are the same, made one by one",
     **{
