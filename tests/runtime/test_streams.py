@@ -200,3 +200,24 @@ def test_the_consumer_may_be_another_thread_each_time() -> None:
         thread.join(10)
     assert taken == sources.expected
     assert list(found) == []
+
+
+def test_nothing_begins_after_an_error() -> None:
+    """The error waits for the items before it, and nobody works on what comes after it."""
+    begun, failed = [], threading.Event()
+
+    def items(number: int) -> Iterator[int]:
+        begun.append(number)
+        if number == 1:
+            failed.set()
+            raise ValueError("1")
+        assert failed.wait(10)
+        time.sleep(0.05)
+        yield number
+
+    parts = [StreamPart(lambda alone, number=number: items(number), 0) for number in range(6)]
+    found = []
+    with pytest.raises(ValueError, match="1"):
+        for item in merged_streams([lambda: OpenedSource(parts, lambda: None)], lambda _: 1, threads=2, budget_bytes=9):
+            found.append(item)
+    assert found == [0] and sorted(begun) == [0, 1]
