@@ -230,6 +230,8 @@ def test_one_great_batch_makes_several_files(tmp_path: Path, monkeypatch: pytest
     assert table.to_arrow().sort_by("id").equals(rows)
     counts = sorted(table.inspect.files()["record_count"].to_pylist())
     assert counts == [1040, *[1792] * 5], "seven pieces of the chunk each, which have 2 kB and 512 bytes"
+
+
 def test_each_array_counts_for_the_buffer(tmp_path: Path) -> None:
     """A partition of a row takes more memory than its values."""
     schema = pa.schema([(f"c{i}", pa.int64()) for i in range(30)])
