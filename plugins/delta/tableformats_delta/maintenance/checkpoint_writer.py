@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import time
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -20,6 +19,7 @@ from tableformats.plugin import (
     PutOutcome,
     TableFormatsError,
     UnsupportedFeatureError,
+    current_ms,
     dataclass,
 )
 from tableformats.plugin import compute as pc
@@ -131,7 +131,7 @@ class _Writing:
         self._storage = storage
         self._snapshot = snapshot
         self._cache = cache
-        self._now_ms = time.time_ns() // 1_000_000
+        self._now_ms = current_ms()
         properties, metadata = snapshot.properties, snapshot.table_metadata
         own = find_own_rows(storage, snapshot.segment.checkpoint, cache)
         self._older = old = snapshot.checkpoint_files() if own is None else own

@@ -5,11 +5,10 @@ Source: Delta PROTOCOL.md, "Metadata Cleanup", "Checkpoint Protection".
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tableformats.plugin import CorruptMetadataError, MetadataCache, SnapshotNotFoundError, whole_number
+from tableformats.plugin import CorruptMetadataError, MetadataCache, SnapshotNotFoundError, current_ms, whole_number
 
 from ..checkpoints.checkpoint_files import expand
 from ..log.history import CommitTimes
@@ -54,7 +53,7 @@ def clean_log(storage: Storage, snapshot: DeltaSnapshot, listing: LogListing, no
     StoreError
         As the store fails. OSError if it is local.
     """
-    now_ms = time.time_ns() // 1_000_000 if now_ms is None else now_ms
+    now_ms = current_ms() if now_ms is None else now_ms
     kept_from = _first_kept(storage, snapshot, listing, now_ms)
     if kept_from is None:
         return []
@@ -71,7 +70,7 @@ def clean_log(storage: Storage, snapshot: DeltaSnapshot, listing: LogListing, no
 def may_have_expired(storage: Storage, snapshot: DeltaSnapshot, oldest_ms: int) -> bool:
     """Whether :func:`clean_log` may find anything in a log whose oldest commit has this time."""
     return "delta.enableInCommitTimestamps" in snapshot.properties or oldest_ms <= _limit_ms(
-        storage, snapshot, time.time_ns() // 1_000_000
+        storage, snapshot, current_ms()
     )
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import re
-import time
 import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -21,6 +20,7 @@ from tableformats.plugin import (
     Schema,
     UnsupportedFeatureError,
     column_default,
+    current_ms,
     lazy_pattern,
     names_in,
 )
@@ -80,7 +80,7 @@ def created_definition(
         "schemaString": json.dumps(struct, ensure_ascii=False, separators=(",", ":")),
         "partitionColumns": _partition_columns(request.partition_by, request.schema, path),
         "configuration": configuration,
-        "createdTime": time.time_ns() // 1_000_000,
+        "createdTime": current_ms(),
     }
     protocol = NEW_PROTOCOL if replaced is None else without_nulls(replaced.protocol)
     protocol = with_features(protocol, struct_features(struct))

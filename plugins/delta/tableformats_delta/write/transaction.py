@@ -6,7 +6,6 @@ Source: Delta PROTOCOL.md, "Delta Log Entries", "Requirements for Writers".
 
 from __future__ import annotations
 
-import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
@@ -24,6 +23,7 @@ from tableformats.plugin import (
     PutOutcome,
     TableChange,
     check_exclusive_puts,
+    current_ms,
     local_turn,
     put_exclusively,
 )
@@ -175,7 +175,7 @@ class DeltaTransaction(FormatTransaction):
             self.target,
             self._storage,
             self._txn_id,
-            time.time_ns() // 1_000_000,
+            current_ms(),
             self._difference,
         )
         path = self._storage.join(LOG_DIRECTORY, f"{version:020d}.json")

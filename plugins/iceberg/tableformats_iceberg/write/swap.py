@@ -32,6 +32,7 @@ from tableformats.plugin import (
     UnsupportedFeatureError,
     all_at_once,
     check_exclusive_puts,
+    current_ms,
     dataclass,
     lazy_pattern,
     put_exclusively,
@@ -218,11 +219,6 @@ def logged_no_more(before: Mapping[str, Any] | None, after: Mapping[str, Any]) -
     return [e["metadata-file"] for e in before.get("metadata-log") or () if e["metadata-file"] not in kept]
 
 
-def now_ms() -> int:
-    """Milliseconds since the epoch."""
-    return time.time_ns() // 1_000_000
-
-
 def holds(newest: Mapping[str, Any], updates: Updates) -> bool:
     """Whether metadata shows that the updates were applied: by the snapshot or the uuid that they bring, or because
     they would change nothing.
@@ -311,7 +307,7 @@ class DirectorySwap(MetadataSwap):
             return PutOutcome.LOST
         if base is None and any(is_metadata_name(f.name) for f in self._storage.list(self._storage.join("metadata"))):
             return PutOutcome.LOST
-        found = apply_updates(current, updates, now_ms=now_ms(), previous_file=previous)
+        found = apply_updates(current, updates, now_ms=current_ms(), previous_file=previous)
         if found is current:
             return PutOutcome.WON
         version = 1 if base is None else self._version_of(base.parsed.path) + 1
@@ -432,7 +428,7 @@ class CatalogSwap(MetadataSwap):
         current, previous = (None, None) if base is None else (base.json, base.stored_path)
         if failed_requirement(current, requirements) is not None:
             return PutOutcome.LOST
-        found = apply_updates(current, updates, now_ms=now_ms(), previous_file=previous)
+        found = apply_updates(current, updates, now_ms=current_ms(), previous_file=previous)
         if found is current:
             return PutOutcome.WON
         let_go = logged_no_more(current, found)

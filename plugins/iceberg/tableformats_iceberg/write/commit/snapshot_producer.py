@@ -6,7 +6,6 @@ what another writer changed. Source: Iceberg spec, "Snapshots", "Manifest Lists"
 
 from __future__ import annotations
 
-import time
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -15,7 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tableformats.plugin import TableChange, UnsupportedFeatureError, WriteTarget, dataclass, flat, to_numpy
+from tableformats.plugin import TableChange, UnsupportedFeatureError, WriteTarget, current_ms, dataclass, flat, to_numpy
 from tableformats.plugin import compute as pc
 
 from ...manifests.manifest_list import DATA, Manifest
@@ -275,7 +274,7 @@ class SnapshotProducer:
             found["parent-snapshot-id"] = parent.id
         if version > 1:
             found["sequence-number"] = number
-        now = time.time_ns() // 1_000_000
+        now = current_ms()
         found |= {
             "timestamp-ms": max(now, metadata["last-updated-ms"]),
             "manifest-list": path,

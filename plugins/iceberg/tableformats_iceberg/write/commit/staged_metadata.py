@@ -9,13 +9,13 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tableformats.plugin import CommitConflictError, CreateRequest, MetadataChange, Storage, dataclass
+from tableformats.plugin import CommitConflictError, CreateRequest, MetadataChange, Storage, current_ms, dataclass
 
 from ..create import create_updates, replace_updates
 from ..metadata_change import changes_of
 from ..metadata_updates import apply_updates
 from ..requirements import failed_requirement
-from ..swap import CurrentMetadata, now_ms, read_current
+from ..swap import CurrentMetadata, read_current
 
 __all__ = ["StagedMetadata", "created", "staged"]
 
@@ -70,7 +70,7 @@ def staged(current: CurrentMetadata, change: MetadataChange | None, storage: Sto
         requirements, updates = replace_updates(current.json, change.create, current.parsed.path)
     else:
         requirements, updates = changes_of(current.json, change, current.parsed.path)
-    found = apply_updates(current.json, updates, now_ms=now_ms())
+    found = apply_updates(current.json, updates, now_ms=current_ms())
     if found is current.json:
         return StagedMetadata(current, current, requirements, updates, change)
     return StagedMetadata(current, _state(found, current.parsed.path, storage), requirements, updates, change)
@@ -81,7 +81,7 @@ def created(location: str, table_id: str | None, request: CreateRequest, storage
     updates = create_updates(
         location, request.schema, request.partition_by, request.sort_by, request.properties, table_id=table_id
     )
-    state = _state(apply_updates(None, updates, now_ms=now_ms()), f"{location}/metadata", storage)
+    state = _state(apply_updates(None, updates, now_ms=current_ms()), f"{location}/metadata", storage)
     return StagedMetadata(None, state, [{"type": "assert-create"}], updates, MetadataChange(create=request))
 
 
