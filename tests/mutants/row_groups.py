@@ -55,4 +55,12 @@ MUTANTS = (
         "a row group is read only where every row matches",
         _ROW_GROUPS,
     ),
+    Mutant(
+        "codes-of-long-texts-in-one-batch",
+        "core:_of_short_texts",
+        "longest * len(rows) <= _BATCH_BYTES",
+        "True",
+        "few codes become gigabytes of text at once",
+        ("arrow/test_coded_texts.py",),
+    ),
 )

@@ -29,4 +29,28 @@ MUTANTS = (
         "a disk that is full while a large file is written is told as a RuntimeError of Parquet's writer",
         ("io/test_pieces.py",),
     ),
+    Mutant(
+        "files-in-any-order",
+        "core:AddedFiles.add",
+        "self._files[place] = file",
+        "self._files.append(file)",
+        "files that several threads make are listed beside empty places, in any order",
+        ("write/test_written_files.py",),
+    ),
+    Mutant(
+        "rows-of-unfinished-files-take-no-memory",
+        "core:FileWriter._make_room",
+        "self._behind.wait(most - self._pending_bytes)",
+        "pass",
+        "rows are taken from a stream as fast as they come, whatever the files take that are not done",
+        ("write/test_written_files.py",),
+    ),
+    Mutant(
+        "a-great-batch-is-one-file",
+        "core:FileWriter._in_chunks",
+        "max(1, batch.num_rows * most // max(batch.nbytes, 1))",
+        "max(1, batch.num_rows)",
+        "an Arrow table of one chunk becomes one file, of whatever size",
+        ("write/test_written_files.py",),
+    ),
 )
