@@ -18,7 +18,7 @@ import pytest
 
 import tableformats as tf
 from tableformats.expressions import tree as ex
-from tableformats.table.scan import ScanTask
+from tableformats.planning.tasks import ScanTask
 from tests.support.conformance import ROOT, has_data, needs_tables
 from tests.support.java_plans import convert, simplified
 
