@@ -31,7 +31,7 @@ class AddedFiles:
         self._plain = [(i, path) for i, path in enumerate(leaves) if not is_repeated(path)]
         self._bounded = {member.name: member.type for member in self.schema.field("lower").type}
         self._partition = list(self.schema.field("partition").type)
-        self._files: list[dict[str, Any] | None] = []
+        self._files: list[dict[str, Any]] = []
 
     def __len__(self) -> int:
         return len(self._files)
