@@ -52,6 +52,7 @@ __all__ = [
     "depth",
     "like_parts",
     "walk",
+    "with_backslashes",
 ]
 
 _SUFFIXES = {"bigint": "L", "smallint": "S", "tinyint": "Y"}
@@ -363,6 +364,28 @@ def like_parts(pattern: str) -> list[tuple[str, bool]]:
         else:
             parts.append((c, c in "%_"))
     return parts
+
+
+def with_backslashes(pattern: str, escape: str) -> str:
+    """A LIKE pattern with a backslash in place of another escape character.
+
+    Raises InvalidPredicateError where that precedes a character other than a wildcard or itself.
+    """
+    if escape == "\\":
+        return pattern
+    rewritten, characters = [], iter(pattern)
+    for c in characters:
+        if c == escape:
+            following = next(characters, "")
+            if following not in ("%", "_", escape):
+                raise InvalidPredicateError(
+                    f"in the LIKE pattern {pattern!r} the escape {escape!r} precedes {following or 'nothing'!r}",
+                    hint="It may precede %, _ and itself.",
+                )
+            rewritten.append("\\" + following if following in "%_" else following)
+        else:
+            rewritten.append("\\\\" if c == "\\" else c)
+    return "".join(rewritten)
 
 
 def columns_of(expression: Value) -> list[AnyColumn]:

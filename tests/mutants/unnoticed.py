@@ -279,6 +279,8 @@ EQUIVALENT: dict[str, str] = {
     "np.diff(named[0], prepend=-1) > 0 -> (np.diff(named[0], prepend=-1) >= 0)": (
         "the partition of a file is compared once, or several times"
     ),
+    "tableformats/expressions/functions/text.py:_is_ascii: 0 -> 1": "without texts both ways give the same nothing",
+    "tableformats/expressions/functions/text.py:_pad.padded: 1 -> 2": "what is too much of the filler is cut off",
     **{
         f"plugins/delta/tableformats_delta/checkpoints/checkpoint_files.py:CheckpointFile._open: {change}": (
             "how pages are asked for, and whether texts are decoded as dictionaries, decides the time alone"

@@ -16,9 +16,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...errors import InvalidPredicateError, UnsupportedFeatureError
-from ...schema import Field, ListType, Type, is_integer
-from ..tree import Function, Literal, like_parts
+from ...errors import UnsupportedFeatureError
+from ...schema import Field, ListType, Type
+from ..tree import Function, Literal, like_parts, with_backslashes
 from . import comparing
 from .coercion import BINARY, BOOLEAN, INT, LONG, STRING, implicit, is_void, mismatch, type_of
 from .definitions import Computed, Definition
@@ -143,7 +143,7 @@ def _search(node: Function, arguments: Sequence[Vector], n: int) -> Computed:
 
 def _substring(text: Any, position: int, length: int = 2**31 - 1) -> Any:
     start = position - 1 if position > 0 else len(text) + position if position < 0 else 0
-    return text[max(start, 0) : max(min(start + length, 2**31 - 1), 0)] if length > 0 else text[:0]
+    return text[max(start, 0) : max(start + length, 0)]
 
 
 def _locate(node: Function, arguments: Sequence[Vector], n: int) -> Computed:
@@ -230,10 +230,13 @@ def _concat_ws(separator: str | None, *parts: Any) -> str | None:
 
 
 def _split_part(text: str, separator: str, position: int) -> str:
-    if position == 0:
-        raise RowError("the position 0; the first part has the position 1")
     parts = text.split(separator) if separator else [text]
-    index = position - 1 if position > 0 else len(parts) + position
+    if position > 0:
+        index = position - 1
+    elif position < 0:
+        index = len(parts) + position
+    else:
+        raise RowError("the position 0; the first part has the position 1")
     return parts[index] if 0 <= index < len(parts) else ""
 
 
@@ -272,8 +275,8 @@ def _chr(code: int) -> str:
 
 def _bind_hex(node: Function) -> Function:
     kind = type_of(node.arguments[0])
-    wanted = LONG if is_integer(kind) or not (kind in (STRING, BINARY) or is_void(kind)) else kind
-    return replace(node, arguments=(implicit(node, 0, BINARY if is_void(kind) else wanted),), type=STRING)
+    wanted = BINARY if is_void(kind) else kind if kind in (STRING, BINARY) else LONG
+    return replace(node, arguments=(implicit(node, 0, wanted),), type=STRING)
 
 
 def _hex(value: Any) -> str:
@@ -296,37 +299,15 @@ def _like(node: Function, arguments: Sequence[Vector], n: int) -> Computed:
         text = pattern.values[0].as_py()
         if text is None:
             return pa.nulls(n, pa.bool_()), {}
-        return comparing.like(values.values, _with_backslashes(text, escape)), {}
-    return each(lambda value, text: _matches(value, _with_backslashes(text, escape)), (values, pattern), BOOLEAN, n)
+        return comparing.like(values.values, with_backslashes(text, escape)), {}
+    return each(lambda value, text: _matches(value, with_backslashes(text, escape)), (values, pattern), BOOLEAN, n)
 
 
 def _escape_of(node: Function) -> str:
-    if len(node.arguments) == 2:
-        return "\\"
-    escape = node.arguments[2]
-    if not isinstance(escape, Literal) or not isinstance(escape.value, str) or len(escape.value) != 1:
-        raise InvalidPredicateError(f"the escape of {node} has to be one character", field=str(node))
-    return escape.value
-
-
-def _with_backslashes(pattern: str, escape: str) -> str:
-    """A LIKE pattern whose escape character is a backslash."""
-    if escape == "\\":
-        return pattern
-    pieces = []
-    characters = iter(pattern)
-    for c in characters:
-        if c == escape:
-            c = next(characters, "")
-            if c not in ("%", "_", escape) or not c:
-                raise InvalidPredicateError(
-                    f"in the LIKE pattern {pattern!r} the escape precedes {c or 'nothing'!r}",
-                    hint="It may precede %, _ and itself.",
-                )
-            pieces.append("\\" + c if c in "%_\\" else c)
-        else:
-            pieces.append("\\\\" if c == "\\" else c)
-    return "".join(pieces)
+    """The third argument, which parsing has seen to be one character."""
+    escape = node.arguments[2] if len(node.arguments) == 3 else Literal("\\")
+    assert isinstance(escape, Literal)
+    return str(escape.value)
 
 
 def _matches(text: str, pattern: str) -> bool:
@@ -339,7 +320,7 @@ def _bind_like(node: Function) -> Function:
     node = replace(node, arguments=tuple(arguments), type=BOOLEAN)
     pattern = arguments[1]
     if isinstance(pattern, Literal) and isinstance(pattern.value, str):
-        like_parts(_with_backslashes(pattern.value, _escape_of(node)))
+        like_parts(with_backslashes(pattern.value, _escape_of(node)))
     return node
 
 

@@ -35,6 +35,7 @@ from ..tree import (
     StartsWith,
     Value,
     walk,
+    with_backslashes,
 )
 
 __all__ = [
@@ -176,7 +177,7 @@ def like(value: Operand, pattern: Operand, escape: str = "\\", folds: bool = Fal
         if second.value is None:
             return NULL
         if isinstance(second.value, str):
-            second, escaped = Literal(_with_backslash(second.value, escape)), False
+            second, escaped = Literal(with_backslashes(second.value, escape)), False
             if isinstance(first, Reference) and not folds:
                 return Like(first, second.value)
     arguments = (first, second, Literal(escape)) if escaped else (first, second)
@@ -306,22 +307,3 @@ def _is_simple(value: Value) -> bool:
     return isinstance(value, Reference) or (
         isinstance(value, Literal) and (value.value is None or isinstance(value.value, bool))
     )
-
-
-def _with_backslash(pattern: str, escape: str) -> str:
-    """The pattern with a backslash in place of another escape character."""
-    if escape == "\\":
-        return pattern
-    rewritten, characters = [], iter(pattern)
-    for c in characters:
-        if c == escape:
-            following = next(characters, "")
-            if following not in ("%", "_", escape):
-                raise InvalidPredicateError(
-                    f"in the LIKE pattern {pattern!r} the escape {escape!r} precedes {following or 'nothing'!r}",
-                    hint="It may precede %, _ and itself.",
-                )
-            rewritten.append(("\\" if following in "%_\\" else "") + following)
-        else:
-            rewritten.append("\\\\" if c == "\\" else c)
-    return "".join(rewritten)

@@ -8,12 +8,7 @@ from collections.abc import Callable
 import pyarrow as pa
 import pytest
 
-from tableformats.expressions import Holds
-from tableformats.expressions.binding import bound_value
-from tableformats.expressions.evaluation import computed
-from tableformats.expressions.functions.coercion import type_of
-from tableformats.expressions.parse import parse_filter
-from tableformats.schema import Schema
+from tests.support.expressions import answers
 
 BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 OPERATORS: dict[str, Callable[[int, int], int]] = {
@@ -37,18 +32,14 @@ def remainder(a: int, b: int, bits: int) -> int:
     return OPERATORS["a % b"](wrapped(rest + b, max(bits, 32)), b) if rest < 0 else rest
 
 
-def answers(text: str, kind: str, ansi: bool, rows: list[tuple[int, int]]) -> list[int | str | None]:
+def outcomes(text: str, kind: str, ansi: bool, rows: list[tuple[int, int]]) -> list[int | str | None]:
     """The value for each row, or that it is an error."""
-    arrow = f"int{BITS[kind]}"
-    schema = Schema.from_arrow(pa.schema([("a", arrow), ("b", arrow)]))
-    parsed = parse_filter(f"({text}) IS NULL", ansi)
-    assert isinstance(parsed, Holds)
-    value = bound_value(parsed.value.arguments[0], schema, ansi=ansi)
-    columns = {name: pa.array(side, arrow) for name, side in zip("ab", zip(*rows, strict=True), strict=True)}
-    found = computed(value, lambda column: columns[column.field.name], len(rows))
-    assert str(type_of(value)) == ("bigint" if "DIV" in text else kind)
-    failed = {row for failure in found.failures for row in failure.rows.nonzero()[0]}
-    return ["an error" if i in failed else one for i, one in enumerate(found.values.to_pylist())]
+    columns = {
+        name: pa.array(side, f"int{BITS[kind]}") for name, side in zip("ab", zip(*rows, strict=True), strict=True)
+    }
+    gives, found = answers(text, columns, ansi)
+    assert gives == ("bigint" if "DIV" in text else kind)
+    return ["an error" if isinstance(one, str) else one for one in found]
 
 
 @pytest.mark.parametrize("kind", BITS)
@@ -70,4 +61,4 @@ def test_whole_numbers_at_the_limits(text: str, kind: str) -> None:
             exact = remainder(a, b, bits) if same == "pmod(a, b)" else OPERATORS[same](a, b)
             around = wrapped(exact, 64 if "DIV" in text else bits)
             wanted.append(around if exact == around or (not ansi and same == text) else fails)
-        assert answers(text, kind, ansi, rows) == wanted
+        assert outcomes(text, kind, ansi, rows) == wanted

@@ -1,0 +1,37 @@
+"""What an expression gives on rows, and the errors of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from tableformats.expressions import Holds, Value
+from tableformats.expressions.binding import bound_value
+from tableformats.expressions.evaluation import computed
+from tableformats.expressions.functions.coercion import type_of
+from tableformats.expressions.functions.vectors import python_values
+from tableformats.expressions.parse import parse_filter
+from tableformats.schema import Schema
+
+
+def bound(text: str, schema: pa.Schema, ansi: bool = True) -> Value:
+    """An expression bound to columns of Arrow's types."""
+    parsed = parse_filter(f"({text}) IS NULL", ansi)
+    assert isinstance(parsed, Holds)
+    return bound_value(parsed.value.arguments[0], Schema.from_arrow(schema), ansi=ansi)
+
+
+def answers(text: str, columns: Mapping[str, pa.Array], ansi: bool = True) -> tuple[str, list[Any]]:
+    """(the type; the value for each row, or what is wrong with it)."""
+    given = pa.table(dict(columns))
+    value = bound(text, given.schema, ansi)
+    (batch,) = given.combine_chunks().to_batches() or [pa.RecordBatch.from_pylist([], given.schema)]
+    found = computed(value, lambda column: batch.column(column.field.name), batch.num_rows)
+    values = python_values(found.values, type_of(value))
+    assert len(values) == batch.num_rows
+    for failure in found.failures:
+        for row in failure.rows.nonzero()[0]:
+            values[row] = f"! {failure.reason}"
+    return str(type_of(value)), values
