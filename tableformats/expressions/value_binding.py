@@ -18,7 +18,7 @@ from ..schema import INTEGER_RANGES, DecimalType, is_numeric, primitive
 from ..schema.datetimes import DAY_US
 from .functions.coercion import BOOLEAN, DATE, LONG, STRING, TIMESTAMP, type_of
 from .functions.intervals import IntervalType
-from .functions.signatures import ALIASES, CASTS, SIGNATURES
+from .functions.signatures import ALIASES, SIGNATURES
 from .literals import normalized
 from .tree import (
     COMPARISONS,
@@ -125,9 +125,6 @@ class ValueBinder:
     def _prepared(self, node: Function) -> Value:
         """``node`` under its proper name with bound arguments, or the value that it stands for."""
         name = ALIASES.get(node.name.lower(), node.name.lower())
-        if name in CASTS and name not in SIGNATURES and len(node.arguments) == 1:
-            node = Function("cast", node.arguments, _cast_target(name), node.ansi, node.place)
-            name = "cast"
         if name == "interval":
             amount, unit = node.arguments
             assert isinstance(amount, Literal) and isinstance(unit, Literal)
@@ -257,11 +254,6 @@ def typed(literal: Literal) -> Literal:
             raise InvalidPredicateError(f"{value} has more than 38 digits", hint="Write it as 1e40 for a DOUBLE.")
         return Literal(value, DecimalType(max(precision, 1), scale))
     return normalized(literal)
-
-
-def _cast_target(name: str) -> Any:
-    target = CASTS[name]
-    return DecimalType(10, 0) if target.startswith("decimal") else primitive(target)
 
 
 def _definition(name: str) -> Definition:

@@ -254,4 +254,20 @@ MUTANTS = (
         "a FLOAT just below 0.35 is rounded to 0.4, since its text is 0.35",
         ("functions/test_constants.py",),
     ),
+    Mutant(
+        "seconds-of-texts-are-rounded-down",
+        "core:_parse.parsed",
+        "_seconds_towards_zero(micros) if gives == LONG",
+        "micros // _SECOND if gives == LONG",
+        "unix_timestamp of a text half a second before 1970 is -1, and in Spark 0",
+        ("functions/test_datetimes.py",),
+    ),
+    Mutant(
+        "weekdays-have-spaces-around",
+        "core:_next_day.following",
+        "_WEEKDAYS.get(name.upper())",
+        "_WEEKDAYS.get(name.strip().upper())",
+        "next_day takes ' mon ' for a day, which Spark refuses",
+        ("functions/test_datetimes.py",),
+    ),
 )

@@ -279,6 +279,12 @@ EQUIVALENT: dict[str, str] = {
     "np.diff(named[0], prepend=-1) > 0 -> (np.diff(named[0], prepend=-1) >= 0)": (
         "the partition of a file is compared once, or several times"
     ),
+    **{
+        f"tableformats/expressions/functions/temporal/datetimes.py:_seconds_towards_zero: {change}": (
+            "there is no part of a second in 0"
+        )
+        for change in ("micros < 0 -> (micros <= 0)", "0 -> 1")
+    },
     "tableformats/expressions/functions/text.py:_is_ascii: 0 -> 1": "without texts both ways give the same nothing",
     "tableformats/expressions/functions/text.py:_pad.padded: 1 -> 2": "what is too much of the filler is cut off",
     **{

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ...dataclass import dataclass
 
-__all__ = ["ALIASES", "CASTS", "SIGNATURES", "Signature"]
+__all__ = ["ALIASES", "SIGNATURES", "Signature"]
 
 
 @dataclass(frozen=True)
@@ -118,19 +118,3 @@ ALIASES: dict[str, str] = {
     "~": "bit_not",
 }
 """Other names of the functions, with the same arguments in the same order."""
-
-CASTS = {
-    "boolean": "boolean",
-    "tinyint": "byte",
-    "smallint": "short",
-    "int": "int",
-    "bigint": "long",
-    "float": "float",
-    "double": "double",
-    "decimal": "decimal(10,0)",
-    "string": "string",
-    "binary": "binary",
-    "date": "date",
-    "timestamp": "timestamp",
-}
-"""Functions of one argument that are casts to a type: ``date(x)`` is ``CAST(x AS DATE)``."""

@@ -127,7 +127,7 @@ def _bind_search(node: Function) -> Function:
 def _search(node: Function, arguments: Sequence[Vector], n: int) -> Computed:
     """By bytes, which finds the same as by characters."""
     values, wanted = (Vector(BINARY, a.values.view(pa.binary()), a.is_constant) for a in arguments)
-    if wanted.is_constant and not values.is_constant:
+    if wanted.is_constant:
         found = {"contains": pc.match_substring, "startswith": pc.starts_with, "endswith": pc.ends_with}[node.name]
         needle = wanted.values[0].as_py()
         if needle is None:
@@ -142,7 +142,7 @@ def _search(node: Function, arguments: Sequence[Vector], n: int) -> Computed:
 
 
 def _substring(text: Any, position: int, length: int = 2**31 - 1) -> Any:
-    start = position - 1 if position > 0 else len(text) + position if position < 0 else 0
+    start = max(position - 1, 0) if position >= 0 else len(text) + position
     return text[max(start, 0) : max(start + length, 0)]
 
 
@@ -295,7 +295,7 @@ def _like(node: Function, arguments: Sequence[Vector], n: int) -> Computed:
         values, pattern = (
             replace(v, values=kernel(replace(lowered, type=STRING), [v], len(v.values))[0]) for v in (values, pattern)
         )
-    if pattern.is_constant and not values.is_constant:
+    if pattern.is_constant:
         text = pattern.values[0].as_py()
         if text is None:
             return pa.nulls(n, pa.bool_()), {}

@@ -263,3 +263,6 @@ def test_a_long_text_is_cut_and_kept() -> None:
     assert answers("length(rpad(s, 2, 'b'))", rows)[1] == [2]
     with pytest.raises(UnsupportedFeatureError, match="is not made"):
         answers(f"lpad(s, {len(long) + 1}, 'b')", rows)
+    for count in (1 << 22, (1 << 22) + 1):
+        with pytest.raises(UnsupportedFeatureError, match=f"a text of {5 * count} characters is not made"):
+            answers(f"repeat(s, {count})", {"s": pa.array(["abcde"])})

@@ -42,20 +42,6 @@ _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _DATE_FIELDS = ("year", "month", "day", "quarter", "dayofweek", "weekday", "dayofyear", "weekofyear", "yearofweek")
 _CLOCK = {"hour": 3600 * _SECOND, "minute": 60 * _SECOND, "second": _SECOND}
-_EXTRACTED = {
-    **dict.fromkeys(("year", "y", "years", "yr", "yrs"), "year"),
-    **dict.fromkeys(("quarter", "qtr"), "quarter"),
-    **dict.fromkeys(("month", "mon", "mons", "months"), "month"),
-    **dict.fromkeys(("week", "w", "weeks"), "weekofyear"),
-    **dict.fromkeys(("day", "d", "days"), "day"),
-    **dict.fromkeys(("dayofweek", "dow"), "dayofweek"),
-    "doy": "dayofyear",
-    "yearofweek": "yearofweek",
-    **dict.fromkeys(("hour", "h", "hours", "hr", "hrs"), "hour"),
-    **dict.fromkeys(("minute", "m", "min", "mins", "minutes"), "minute"),
-}
-_SECONDS = ("second", "s", "sec", "seconds", "secs")
-_ISO_WEEKDAY = ("dayofweek_iso", "dow_iso")
 _TRUNCATED = {
     **dict.fromkeys(("YEAR", "YYYY", "YY"), "year"),
     "QUARTER": "quarter",
@@ -102,20 +88,15 @@ def _clock(node: Function, arguments: Sequence[Vector], n: int) -> Computed:
 
 
 def _bind_extract(node: Function) -> Function:
+    """What parsing leaves to it: SECOND with its fraction, days of ISO weeks, fields of ``t - INTERVAL 1 DAY``."""
     field = node.arguments[0]
-    if not isinstance(field, Literal) or not isinstance(field.value, str):
-        raise mismatch(node, "the field has to be a constant")
-    name = field.value.lower()
-    if name in _EXTRACTED:
-        kind = TIMESTAMP if _EXTRACTED[name] in _CLOCK else DATE
-        return replace(node, name=_EXTRACTED[name], arguments=(implicit(node, 1, kind),), type=INT)
-    if name in _SECONDS:
-        return replace(
-            node, arguments=(Literal("second", STRING), implicit(node, 1, TIMESTAMP)), type=DecimalType(8, 6)
-        )
-    if name in _ISO_WEEKDAY:
-        return replace(node, arguments=(Literal("dayofweek_iso", STRING), implicit(node, 1, DATE)), type=INT)
-    raise mismatch(node, f"there is no field {field.value!r}", "Use YEAR, MONTH, DAY, HOUR, MINUTE or SECOND.")
+    assert isinstance(field, Literal)
+    if field.value == "second":
+        return replace(node, arguments=(field, implicit(node, 1, TIMESTAMP)), type=DecimalType(8, 6))
+    if field.value == "dayofweek_iso":
+        return replace(node, arguments=(field, implicit(node, 1, DATE)), type=INT)
+    kind = TIMESTAMP if field.value in _CLOCK else DATE
+    return replace(node, name=str(field.value), arguments=(implicit(node, 1, kind),), type=INT)
 
 
 def _extract(node: Function, arguments: Sequence[Vector], n: int) -> Computed:
@@ -179,7 +160,7 @@ def _last_day(node: Function, arguments: Sequence[Vector], n: int) -> Computed:
 
 def _next_day(node: Function, arguments: Sequence[Vector], n: int) -> Computed:
     def following(day: int, name: str) -> int | None:
-        wanted = _WEEKDAYS.get(name.strip().upper())
+        wanted = _WEEKDAYS.get(name.upper())
         if wanted is None:
             if node.ansi:
                 raise RowError(f"{name!r} is no day of the week")
@@ -274,9 +255,9 @@ def _parse(node: Function, arguments: Sequence[Vector], n: int) -> Computed:
     strict = node.ansi and not node.name.startswith("try_")
     gives = node.type
     assert gives is not None
-    if arguments[0].kind == TIMESTAMP:  # unix_timestamp() rounds towards zero, other than unix_seconds()
+    if arguments[0].kind == TIMESTAMP:
         micros, valid = numbers(arguments[0].values)
-        return with_nulls(micros // _SECOND + ((micros < 0) & (micros % _SECOND != 0)), valid, LONG), {}
+        return with_nulls(_seconds_towards_zero(micros), valid, LONG), {}
 
     def parsed(text: str, pattern: str = "yyyy-MM-dd HH:mm:ss") -> int | None:
         micros = parse_instant(text, pattern, node)
@@ -284,9 +265,14 @@ def _parse(node: Function, arguments: Sequence[Vector], n: int) -> Computed:
             if strict:
                 raise RowError(f"{text!r} does not follow the pattern {pattern!r}")
             return None
-        return micros // DAY_US if gives == DATE else micros // _SECOND if gives == LONG else micros
+        return micros // DAY_US if gives == DATE else _seconds_towards_zero(micros) if gives == LONG else micros
 
     return each(parsed, arguments, gives, n)
+
+
+def _seconds_towards_zero(micros: Any) -> Any:
+    """What unix_timestamp() gives, other than unix_seconds(): before 1970 a part of a second is left out, too."""
+    return micros // _SECOND + ((micros < 0) & (micros % _SECOND != 0))
 
 
 def _bind_unix_timestamp(node: Function) -> Function:
