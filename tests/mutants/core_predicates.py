@@ -256,18 +256,18 @@ MUTANTS = (
     ),
     Mutant(
         "seconds-of-texts-are-rounded-down",
-        "core:_parse.parsed",
+        "core:_parse",
         "_seconds_towards_zero(micros) if gives == LONG",
         "micros // _SECOND if gives == LONG",
         "unix_timestamp of a text half a second before 1970 is -1, and in Spark 0",
-        ("functions/test_datetimes.py",),
+        ("functions/test_dates_and_times.py",),
     ),
     Mutant(
         "weekdays-have-spaces-around",
-        "core:_next_day.following",
+        "core:_next_day",
         "_WEEKDAYS.get(name.upper())",
         "_WEEKDAYS.get(name.strip().upper())",
         "next_day takes ' mon ' for a day, which Spark refuses",
-        ("functions/test_datetimes.py",),
+        ("functions/test_dates_and_times.py",),
     ),
 )

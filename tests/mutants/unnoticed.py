@@ -285,6 +285,9 @@ EQUIVALENT: dict[str, str] = {
         )
         for change in ("micros < 0 -> (micros <= 0)", "0 -> 1")
     },
+    "tableformats/expressions/functions/text.py:_bind_split: 0 -> 1 (number 2)": (
+        "no one asks for the id of an element that is computed"
+    ),
     "tableformats/expressions/functions/text.py:_is_ascii: 0 -> 1": "without texts both ways give the same nothing",
     "tableformats/expressions/functions/text.py:_pad.padded: 1 -> 2": "what is too much of the filler is cut off",
     **{

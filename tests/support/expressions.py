@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import reduce
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from tableformats.expressions import Holds, Value
+from tableformats.expressions import BoundColumn, Holds, Value
 from tableformats.expressions.binding import bound_value
 from tableformats.expressions.evaluation import computed
 from tableformats.expressions.functions.coercion import type_of
@@ -28,7 +30,12 @@ def answers(text: str, columns: Mapping[str, pa.Array], ansi: bool = True) -> tu
     given = pa.table(dict(columns))
     value = bound(text, given.schema, ansi)
     (batch,) = given.combine_chunks().to_batches() or [pa.RecordBatch.from_pylist([], given.schema)]
-    found = computed(value, lambda column: batch.column(column.field.name), batch.num_rows)
+
+    def column_of(column: BoundColumn) -> pa.Array:
+        first, *members = column.path
+        return reduce(lambda found, member: pc.struct_field(found, member.name), members, batch.column(first.name))
+
+    found = computed(value, column_of, batch.num_rows)
     values = python_values(found.values, type_of(value))
     assert len(values) == batch.num_rows
     for failure in found.failures:

@@ -368,9 +368,7 @@ def _split(text: str, pattern: str, limit: int = -1) -> list[str | None]:
             field=pattern,
             hint="Read with to_spark.",
         )
-    if limit == 1:
-        return [text]
-    return list(compiled.split(text, maxsplit=limit - 1 if limit > 0 else 0))
+    return [text] if limit == 1 else list(compiled.split(text, maxsplit=max(limit - 1, 0)))
 
 
 def _trimmed(method: str) -> Callable[..., str]:

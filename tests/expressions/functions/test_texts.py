@@ -255,6 +255,23 @@ def test_an_escape_of_ones_own(pattern: str, matching: str, other: str) -> None:
         assert answers(f"like(s, {given}, '!')", rows)[1] == [True, False]
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        "split(s, '(b)')",
+        "split(s, 'x*')",
+        "split(s, '(x)*')",
+        "regexp_replace(s, 'x*', '-')",
+        "regexp_replace(s, 'b', '-', 2)",
+        "regexp_replace(s, 'x*', '-', 2)",
+    ],
+)
+def test_patterns_that_are_left_to_spark(call: str) -> None:
+    with pytest.raises(UnsupportedFeatureError, match="Read with to_spark"):
+        answers(call, ROWS)
+    assert answers("regexp_replace(s, 'b', '-', 1)", ROWS)[1] == ["a-c", None, "", "-", "é😀-"]
+
+
 def test_a_long_text_is_cut_and_kept() -> None:
     """Texts of data may be longer than those that a filter makes."""
     long = "a" * ((1 << 24) + 1)
