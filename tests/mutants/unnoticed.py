@@ -285,6 +285,10 @@ EQUIVALENT: dict[str, str] = {
         )
         for change in ("micros < 0 -> (micros <= 0)", "0 -> 1")
     },
+    "tableformats/expressions/functions/arithmetic.py:bounded: precision <= 38 -> (precision < 38)": (
+        "of 38 digits none give way"
+    ),
+    "tableformats/expressions/functions/arithmetic.py:_operator: 0 -> 1": "both operands have one type",
     "tableformats/expressions/functions/text.py:_bind_split: 0 -> 1 (number 2)": (
         "no one asks for the id of an element that is computed"
     ),

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tableformats.expressions import BoundColumn, Holds, Value
+from tableformats.expressions import BoundColumn, Function, Holds, Value
 from tableformats.expressions.binding import bound_value
 from tableformats.expressions.evaluation import computed
 from tableformats.expressions.functions.coercion import type_of
@@ -20,9 +20,11 @@ from tableformats.schema import Schema
 
 def bound(text: str, schema: pa.Schema, ansi: bool = True) -> Value:
     """An expression bound to columns of Arrow's types."""
-    parsed = parse_filter(f"({text}) IS NULL", ansi)
+    parsed = parse_filter(f"coalesce({text}, NULL) IS NULL", ansi)
     assert isinstance(parsed, Holds)
-    return bound_value(parsed.value.arguments[0], Schema.from_arrow(schema), ansi=ansi)
+    (given,) = parsed.value.arguments
+    assert isinstance(given, Function)
+    return bound_value(given.arguments[0], Schema.from_arrow(schema), ansi=ansi)
 
 
 def answers(text: str, columns: Mapping[str, pa.Array], ansi: bool = True) -> tuple[str, list[Any]]:

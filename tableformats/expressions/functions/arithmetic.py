@@ -108,14 +108,15 @@ def _decimal_result(op: str, a: DecimalType, b: DecimalType) -> DecimalType:
 def bounded(precision: int, scale: int) -> DecimalType:
     """The decimal type of at most 38 digits: digits after the point give way, but for six of them."""
     if precision <= 38:
-        return DecimalType(max(precision, 1), scale)
+        return DecimalType(precision, scale)
     return DecimalType(38, max(38 - (precision - scale), min(scale, 6)))
 
 
 def _operator(node: Function, arguments: Sequence[Vector], n: int) -> Computed:
     op = node.name if node.name == "pmod" else _TRIED.get(node.name, node.name)
     kind = arguments[0].kind
-    strict = node.ansi and not node.name.startswith("try_")
+    is_tried = node.name.startswith("try_")
+    strict = node.ansi and not is_tried
     if isinstance(kind, DecimalType):
         assert node.type is not None
         return each(_decimal_operator(op, node.type, strict), arguments, node.type, n)
@@ -124,20 +125,15 @@ def _operator(node: Function, arguments: Sequence[Vector], n: int) -> Computed:
     failed: dict[str, np.ndarray] = {}
     if op in ("/", "div", "%", "pmod"):
         by_zero = np.broadcast_to(b == 0, n) & valid
-        if by_zero.any():
-            failed = {BY_ZERO: by_zero} if strict else {}
-            valid = valid & ~by_zero
-            b = np.where(b == 0, b.dtype.type(1), b)
+        failed = {BY_ZERO: by_zero} if strict else {}
+        valid = valid & ~by_zero
     with np.errstate(all="ignore"):
         if is_floating(kind):
-            values = _floats(op, a, b)
-            overflows = np.zeros(n, bool)
-        else:
-            values, overflows = _integers(op, a, b, name_of(kind))
-    if not strict and node.name in _TRIED and node.name != "pmod":
-        valid = valid & ~overflows
-    elif strict and (overflows & valid).any():
-        failed = {**failed, OVERFLOW: overflows & valid}
+            return with_nulls(np.broadcast_to(_floats(op, a, b), n), valid, kind), failed
+        values, overflows = _integers(op, a, b, name_of(kind))
+    if strict:
+        failed[OVERFLOW] = overflows & valid
+    if strict or is_tried:
         valid = valid & ~overflows
     assert node.type is not None
     return with_nulls(np.broadcast_to(values, n), valid, node.type), failed
