@@ -47,12 +47,12 @@ def _bind_comparison(node: Function) -> Function:
 _FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
-def compared(op: str, left: Vector, right: Vector, n: int) -> pa.BooleanArray:
+def compared(op: str, left: Vector, right: Vector) -> pa.BooleanArray:
     """``left op right``, of one type; NULL where one is NULL."""
     a, b = comparable(left.values, left.kind), comparable(right.values, right.kind)
-    if right.is_constant and n != 1:
+    if right.is_constant:
         return compare(op, a, b[0])
-    if left.is_constant and n != 1:
+    if left.is_constant:
         return compare(_FLIPPED.get(op, op), b, a[0])
     return compare(op, a, b)
 
@@ -60,8 +60,8 @@ def compared(op: str, left: Vector, right: Vector, n: int) -> pa.BooleanArray:
 def _compare(node: Function, arguments: Sequence[Vector], n: int) -> Computed:
     left, right = arguments
     if node.name != "<=>":
-        return compared(node.name, left, right, n), {}
-    answer = pc.fill_null(compared("=", left, right, n), False)
+        return compared(node.name, left, right), {}
+    answer = pc.fill_null(compared("=", left, right), False)
     both = np.logical_and(flags(pc.is_null(left.values)), flags(pc.is_null(right.values)))
     return pc.or_(answer, to_arrow(np.broadcast_to(both, n).copy())), {}
 
@@ -88,7 +88,7 @@ def _in(node: Function, arguments: Sequence[Vector], n: int) -> Computed:
     value, *listed = (argument.spread(n) for argument in arguments)
     if not listed:
         return pa.repeat(pa.scalar(False), n), {}
-    return reduce(pc.or_kleene, (compared("=", value, item, n) for item in listed)), {}
+    return reduce(pc.or_kleene, (compared("=", value, item) for item in listed)), {}
 
 
 def _bind_null_test(node: Function) -> Function:
@@ -119,7 +119,7 @@ def _extreme(node: Function, arguments: Sequence[Vector], n: int) -> Computed:
     best, *others = (argument.spread(n) for argument in arguments)
     op = ">" if node.name == "greatest" else "<"
     for other in others:
-        better = pc.fill_null(compared(op, other, best, n), False)
+        better = pc.fill_null(compared(op, other, best), False)
         takes = pc.or_(better, pc.is_null(best.values))
         best = replace(best, values=pc.if_else(takes, other.values, best.values))
     return best.values, {}

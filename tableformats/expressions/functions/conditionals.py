@@ -34,7 +34,7 @@ def choose(node: Function, arguments: Sequence[Vector], n: int) -> Vector | None
 def inherited(arguments: Sequence[Vector], n: int) -> list[Failure]:
     """The failures of all arguments, for ``n`` rows."""
     return [
-        replace(failure, rows=np.repeat(failure.rows, n)) if argument.is_constant and n != 1 else failure
+        replace(failure, rows=np.repeat(failure.rows, n)) if argument.is_constant else failure
         for argument in arguments
         for failure in argument.failures
     ]
