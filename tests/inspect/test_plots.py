@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import tableformats as tf
 from tableformats.inspect.pictures.figures import deleted_shares, partition_sizes, size_bins, timeline
+from tableformats.inspect.pictures.plots import _text
 from tests.support.delta_log import WITH_VECTORS, DeltaLog, add, field, stats, vector
 
 HOSTILE = "a$x^2$\x1b[2J\u202e<script>\n"
@@ -99,6 +100,7 @@ def test_shares_of_deleted_rows(tmp_path: Path) -> None:
 def test_pictures_show_the_figures_and_escape_names(table: tf.Table) -> None:
     pytest.importorskip("matplotlib").use("Agg")
     from matplotlib import pyplot
+    from matplotlib.colors import to_rgba
 
     figure, axes = pyplot.subplots(2, 2)
     plan = table.plan(f"`{HOSTILE}` < 2 AND p = '1'")
@@ -110,8 +112,11 @@ def test_pictures_show_the_figures_and_escape_names(table: tf.Table) -> None:
     ]
     assert drawn == list(axes.flat)
     assert [bar.get_width() for bar in drawn[0].patches] == list(plan.report.funnel.values())
+    grey, blue = to_rgba("0.65"), to_rgba("C0")
     *others, planned = drawn[0].patches
-    assert planned.get_facecolor() not in {bar.get_facecolor() for bar in others}
+    assert planned.get_facecolor() == blue and {bar.get_facecolor() for bar in others} == {grey}
+    sizes = [(bar.get_height(), bar.get_facecolor()) for bar in drawn[1].patches]
+    assert sizes[0] == (2, grey) and sizes[-1] == (1, blue), "small files are grey"
     assert sum(bar.get_height() for bar in drawn[1].patches) == 3
     assert sum(bar.get_height() for bar in drawn[2].patches) == 3
     for ax in drawn[1:3]:
@@ -127,6 +132,12 @@ def test_pictures_show_the_figures_and_escape_names(table: tf.Table) -> None:
     earlier = table.snapshot(1).plot
     assert earlier.file_sizes().get_title() == "1 file, 1.5 kB"
     pyplot.close("all")
+
+
+@pytest.mark.parametrize(("length", "shown"), [(199, 199), (200, 200), (201, 200), (500, 200)])
+def test_texts_of_pictures_are_short(length: int, shown: int) -> None:
+    assert len(_text("x" * length)) == shown
+    assert _text("$x$") == r"\$x\$"
 
 
 def test_pictures_of_nothing(tmp_path: Path) -> None:

@@ -289,6 +289,12 @@ EQUIVALENT: dict[str, str] = {
         "of 38 digits none give way"
     ),
     "tableformats/expressions/functions/arithmetic.py:_operator: 0 -> 1": "both operands have one type",
+    **{
+        f"tableformats/expressions/functions/arithmetic.py:_power.power: {change}": (
+            "a greater number has no power that a double holds"
+        )
+        for change in ("abs(base) < 2**53 -> (abs(base) <= 2 ** 53)", "2 -> 3", "53 -> 54")
+    },
     "tableformats/expressions/functions/text.py:_bind_split: 0 -> 1 (number 2)": (
         "no one asks for the id of an element that is computed"
     ),

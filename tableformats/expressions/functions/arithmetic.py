@@ -267,14 +267,14 @@ def _power(node: Function, arguments: Sequence[Vector], n: int) -> Computed:
     from ...errors import UnsupportedFeatureError
 
     def power(base: float, exponent: float) -> float:
-        # Java promises the exact result where both are integers and a double holds it.
-        if base.is_integer() and exponent.is_integer() and 0 <= exponent <= 1000 and abs(base) < 2**53:
-            if abs(exact := int(base) ** int(exponent)) <= 2**53:
-                return float(exact)
         if exponent == 0:
             return 1.0
         if exponent == 1 or base != base:
             return base
+        # Java promises the exact result where both are integers and a double holds it.
+        if base.is_integer() and exponent.is_integer() and 1 < exponent <= 1000 and abs(base) < 2**53:
+            if abs(exact := int(base) ** int(exponent)) <= 2**53:
+                return float(exact)
         raise UnsupportedFeatureError(
             f"{node} of numbers whose power no double holds exactly: Arrow may round it other than Spark",
             field=str(node),

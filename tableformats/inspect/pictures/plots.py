@@ -29,6 +29,8 @@ _SECOND, _MINUTE = [1_000], [-30_000, 30_000]
 """Milliseconds: how wide the bar of one instant is, and what is around it."""
 _TILT = 45
 """Degrees of the labels of columns, so that long ones stand side by side."""
+_GAP = 2
+"""Points between a bar and its figure."""
 _PLAIN = "0.65"
 """The grey of what does not stand out."""
 
@@ -122,7 +124,7 @@ def plot_plan(plan: FilePlan, ax: Axes | None = None) -> Axes:
     drawn = ax.barh(
         list(funnel), list(funnel.values()), color=["C0" if name == "planned" else _PLAIN for name in funnel]
     )
-    ax.bar_label(drawn, labels=list(map(count_text, funnel.values())), padding=3)
+    ax.bar_label(drawn, labels=list(map(count_text, funnel.values())), padding=_GAP)
     ax.invert_yaxis()
     ax.margins(x=0.12)
     ax.xaxis.set_major_formatter("{x:,.0f}")
@@ -160,7 +162,7 @@ def _columns(ax: Axes, labels: Sequence[str], counts: Sequence[int], stands_out:
     drawn: Any = ax.bar(range(len(labels)), counts, color=["C0" if out else _PLAIN for out in stands_out])
     ax.set_xticks(range(len(labels)), labels)
     ax.tick_params(axis="x", rotation=_TILT)
-    ax.bar_label(drawn, labels=[count_text(n) if n else "" for n in counts], padding=2)
+    ax.bar_label(drawn, labels=[count_text(n) if n else "" for n in counts], padding=_GAP)
     ax.margins(y=0.1)
     ax.yaxis.set_major_formatter("{x:,.0f}")
 

@@ -64,6 +64,8 @@ def test_digits_have_32_bits(name: str, value: str) -> None:
         ("power(CAST('NaN' AS DOUBLE), 0D)", "1.0"),
         ("power(CAST('NaN' AS DOUBLE), 2.5D)", "NaN"),
         ("power(2D, 53D)", "9.007199254740992E15"),
+        ("power(-3D, 2D)", "9.0"),
+        ("power(94906265D, 2D)", "9.007199136250225E15"),
         ("power(1D, 1000D)", "1.0"),
         ("power(-1D, 3D)", "-1.0"),
     ],
@@ -72,7 +74,9 @@ def test_powers_that_are_exact(call: str, value: str) -> None:
     assert cases.outcome(call, True) == f"x = '{value}'"
 
 
-@pytest.mark.parametrize("call", ["power(1.5D, 2D)", "power(2D, 54D)", "power(1D, 1001D)", "power(2D, -1D)"])
+@pytest.mark.parametrize(
+    "call", ["power(1.5D, 2D)", "power(2D, 54D)", "power(94906266D, 2D)", "power(1D, 1001D)", "power(2D, -1D)"]
+)
 def test_powers_that_are_left(call: str) -> None:
     assert "pow(" in cases.outcome(call, True)
 
