@@ -205,7 +205,7 @@ def test_files_that_go_after_the_listing(log: DeltaLog) -> None:
         live_files(snapshot)
     (log.directory / COMMIT).unlink()
     with pytest.raises(CorruptMetadataError, match="missing"):
-        load_state(Storage(log.root), listing.segment(2))
+        load_state(Storage(log.root), listing.segment(2), tf.MetadataCache(0))
 
 
 def test_a_checkpoint_without_modification_times(tmp_path: Path) -> None:

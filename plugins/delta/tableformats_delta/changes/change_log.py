@@ -7,8 +7,8 @@ each version. Source: Delta PROTOCOL.md, "Add File and Remove File", "Add CDC Fi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from tableformats.plugin import SnapshotNotFoundError, UnsupportedFeatureError, dataclass
@@ -207,14 +207,11 @@ def _with_partition_values(
 def _add_actions(
     commits: Iterable[ChangeCommit], starting: int, at: Callable[[int], DeltaSnapshot]
 ) -> Iterator[pa.RecordBatch]:
-    within = (commit.adds for commit in commits)
-    if starting == 0:
-        return within
-    try:
-        older = at(starting - 1)
-    except SnapshotNotFoundError:
-        return within
-    return chain(within, older.add_actions())
+    for commit in commits:
+        yield commit.adds
+    if starting > 0:
+        with suppress(SnapshotNotFoundError):
+            yield from at(starting - 1).add_actions()
 
 
 def _filled(commit: ChangeCommit, known: dict[bytes, Any]) -> ChangeCommit:

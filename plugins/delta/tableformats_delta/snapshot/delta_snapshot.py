@@ -71,7 +71,7 @@ class DeltaSnapshot(FormatSnapshot):
         What the commits of ``segment`` say.
     timestamp_ms : int or None
         The time of the version, milliseconds since the epoch; None = unknown.
-    cache : MetadataCache, optional
+    cache : MetadataCache
         Keeps the list of checkpoint files.
     """
 
@@ -83,12 +83,12 @@ class DeltaSnapshot(FormatSnapshot):
         segment: LogSegment,
         state: TableState,
         timestamp_ms: int | None,
-        cache: MetadataCache | None = None,
+        cache: MetadataCache,
         partition_time_zone: str | None = None,
     ) -> None:
         self._storage = storage
         self.partition_time_zone = partition_time_zone
-        self._cache = cache or MetadataCache(0)
+        self._cache = cache
         self.segment = segment
         self.state = state
         self.version = segment.version

@@ -70,7 +70,7 @@ class TableState:
 
 
 def load_state(
-    storage: Storage, segment: LogSegment, cache: MetadataCache | None = None, older: TableState | None = None
+    storage: Storage, segment: LogSegment, cache: MetadataCache, older: TableState | None = None
 ) -> TableState:
     """Decode the commits of ``segment`` and find protocol and metadata.
 
@@ -80,7 +80,7 @@ def load_state(
         The storage of the table.
     segment : LogSegment
         The files that make the version.
-    cache : MetadataCache, optional
+    cache : MetadataCache
         Decoded commits, checksum files and checkpoint metadata are read from it and added to it.
     older : TableState, optional
         The state of a segment that ``segment`` extends; only newer commits are read.
@@ -94,7 +94,6 @@ def load_state(
     LimitExceededError
         The log or the schema exceeds a limit.
     """
-    cache = cache or MetadataCache(0)
     with reading_state_ahead(storage, segment, cache, older):
         return _loaded(storage, segment, cache, older)
 
