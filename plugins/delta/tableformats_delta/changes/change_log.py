@@ -209,9 +209,8 @@ def _add_actions(
 ) -> Iterator[pa.RecordBatch]:
     for commit in commits:
         yield commit.adds
-    if starting > 0:
-        with suppress(SnapshotNotFoundError):
-            yield from at(starting - 1).add_actions()
+    with suppress(SnapshotNotFoundError):
+        yield from at(starting - 1).add_actions()
 
 
 def _filled(commit: ChangeCommit, known: dict[bytes, Any]) -> ChangeCommit:

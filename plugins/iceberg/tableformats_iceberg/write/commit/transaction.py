@@ -150,7 +150,7 @@ class IcebergTransaction(FormatTransaction):
     def check(self, change: TableChange) -> None:
         """See :meth:`tableformats.plugin.FormatTransaction.check` and :func:`.target.check_writable`."""
         metadata = self._state.parsed
-        if _makes_snapshot(change) or change.metadata is None:
+        if _makes_snapshot(change):
             check_writable(metadata, self._state.json)
             self._check_directories()
         check_staging(change.properties, metadata)
@@ -217,8 +217,6 @@ class IcebergTransaction(FormatTransaction):
     def _begin_try(self, change: TableChange) -> _Try:
         """What a try asks of the table and changes of it."""
         self._change = change
-        if change.metadata is not None:
-            self.stage_metadata(change.metadata)
         requirements, updates = list(self._staged.requirements), list(self._staged.updates)
         snapshot: dict[str, Any] | None = None
         version, properties = self._parent.version, _summary_properties(change)
