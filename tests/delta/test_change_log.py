@@ -110,7 +110,7 @@ def read(log: DeltaLog, starting: int) -> tuple[list[Any], list[int]]:
 
 
 def test_what_a_commit_says(tmp_path: Path) -> None:
-    log = DeltaLog(tmp_path / "t").start(field("id", "long"), field("p", "string"), partition=("p",))
+    log = DeltaLog(tmp_path / "t").commit(0, PROTOCOL, BY_P, mtime_ms=4000)
     log.commit(1, add("1", size=7, **IN_P), add("2", dataChange=False, **IN_P), mtime_ms=5000)
     known = {"size": 9, "stats": '{"numRecords":3}', "baseRowId": 4, "defaultRowCommitVersion": 1}
     log.commit(
