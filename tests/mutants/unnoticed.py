@@ -310,5 +310,28 @@ EQUIVALENT: dict[str, str] = {
             "_BUFFER_BYTES if is_local else 0 -> (0 if is_local else _BUFFER_BYTES)",
         )
     },
+    "plugins/delta/tableformats_delta/changes/change_batches.py:DeltaChanges._group_key: rows.change_type is None"
+    " -> (rows.change_type is not None)": "keys are compared with each other",
+    **{
+        f"plugins/delta/tableformats_delta/snapshot/delta_snapshot.py:DeltaSnapshot.{change}": (
+            "what is read ahead and for how much memory a cached list counts decide the time alone"
+        )
+        for change in (
+            "parts: [] if request.read_elsewhere else files -> (files if request.read_elsewhere else [])",
+            "parts: len(needed) < thread_count() -> (len(needed) <= thread_count())",
+            "checkpoint_files: 1024 * len(files) -> (1024 + len(files))",
+            "checkpoint_files: 1024 -> 1025",
+            "_read_group: False -> True",
+        )
+    },
+    **{
+        f"plugins/iceberg/tableformats_iceberg/write/commit/transaction.py:IcebergTransaction.turn: {change}": (
+            "whether writers of one process wait for each other, and store manifests early, decides the time alone"
+        )
+        for change in (
+            "self._staged.current is None -> (self._staged.current is not None)",
+            "change.metadata is None -> (change.metadata is not None)",
+        )
+    },
 }
 """{name of a change: why every answer, error and limit is the same}."""
