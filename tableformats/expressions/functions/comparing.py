@@ -125,7 +125,7 @@ def is_in(values: pa.Array, kind: Type, literals: Sequence[Literal]) -> pa.Boole
         numbers = [s for s in listed if not math.isnan(s.as_py())]
         found = pc.is_in(values, value_set=pa.array([s.as_py() for s in numbers], values.type))
         if len(numbers) < len(listed):
-            found = pc.or_(found, pc.fill_null(pc.is_nan(values), False))
+            found = pc.or_(found, pc.is_nan(values))
     else:
         found = pc.is_in(values, value_set=pa.array([s.as_py() for s in listed], values.type))
     return pc.if_else(pc.is_valid(values), found, pa.scalar(None, pa.bool_()))

@@ -13,9 +13,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from tableformats.errors import InvalidPredicateError
 from tableformats.expressions import Literal
 from tableformats.expressions.functions import comparing
-from tableformats.schema import DecimalType, Type, primitive
+from tableformats.schema import DecimalType, FixedType, Type, primitive
 from tests.support.expressions import answers
 
 OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
@@ -151,6 +152,38 @@ def test_lists_of_others() -> None:
         array = pa.array(values)
         found = comparing.is_in(array, kind, [Literal(values[0], kind)])
         assert found.to_pylist() == [True, False, None]
+
+
+@pytest.mark.parametrize("op", OPERATORS)
+def test_bytes_of_several_types(op: str) -> None:
+    values = [b"\x00\x01", b"\x7f\xff", b"\x80\x00"]
+    pairs = [(a, b) for a in values for b in values]
+    expected = [OPERATORS[op](a, b) for a, b in pairs]
+    kinds: list[tuple[pa.DataType, Type]] = [(pa.binary(), primitive("binary")), (pa.binary(2), FixedType(2))]
+    for left_type, left in kinds:
+        for right_type, right in kinds:
+            a, b = pa.array([a for a, _ in pairs], left_type), pa.array([b for _, b in pairs], right_type)
+            assert comparing.compare_columns(op, (a, left), (b, right)).to_pylist() == expected
+    uuids = [bytes([n]) * 16 for n in (0, 127, 128)]
+    a, b = (pa.array(side, pa.binary(16)) for side in zip(*[(x, y) for x in uuids for y in uuids], strict=True))
+    uuid = primitive("uuid")
+    assert comparing.compare_columns(op, (a, uuid), (b, uuid)).to_pylist() == expected
+    assert comparing.comparable(a, uuid).type == comparing.comparable(pa.array(values, pa.binary(2)), FixedType(2)).type
+
+
+def test_truth_values_with_others() -> None:
+    """Without ANSI mode TRUE is 1 to a number; a text is a truth value in both modes."""
+    rows = {
+        "o": pa.array([True, False, None, True]),
+        "i": pa.array([1, 0, 1, 2]),
+        "s": pa.array(["t", "no", "yes", "0"]),
+    }
+    for call in ("(o) = coalesce(i, 0)", "coalesce(i, 0) = (o)"):
+        assert answers(call, rows, ansi=False)[1] == [True, True, None, False]
+        with pytest.raises(InvalidPredicateError, match="takes no values of type"):
+            answers(call, rows)
+    for ansi in (True, False):
+        assert answers("o = coalesce(s, 'x')", rows, ansi)[1] == [True, True, None, False]
 
 
 @pytest.mark.parametrize(
