@@ -295,6 +295,10 @@ EQUIVALENT: dict[str, str] = {
         )
         for change in ("abs(base) < 2**53 -> (abs(base) <= 2 ** 53)", "2 -> 3", "53 -> 54")
     },
+    **{
+        f"tableformats/expressions/functions/nested.py:_element: {change}": "the position 0 has no element in any case"
+        for change in ("position < 0 -> (position <= 0)", "0 -> 1")
+    },
     "tableformats/expressions/functions/text.py:_bind_split: 0 -> 1 (number 2)": (
         "no one asks for the id of an element that is computed"
     ),

@@ -176,6 +176,13 @@ def table(tmp_path: Path) -> tf.Table:
         ("i > 100 OR s LIKE '%b'", {"wide": "MIXED_OR", "cut": "MIXED_OR", "none": "MIXED_OR"}),
         ("i > 100 OR i = 4", {"wide": "WITHIN_BOUNDS", "cut": "WITHIN_BOUNDS", "none": "NO_STATISTICS"}),
         ("i > 100 OR i = 200", {"none": "NO_STATISTICS"}),
+        # Conditions on one column that are decided together, alone and below others.
+        ("i < 3 OR i > 7", {"wide": "WITHIN_BOUNDS", "cut": "WITHIN_BOUNDS", "none": "NO_STATISTICS"}),
+        ("i < 20 OR i < 5", {"wide": "WITHIN_BOUNDS", "cut": "ALL_ROWS_MATCH", "none": "NO_STATISTICS"}),
+        ("i IN (3, 4) OR i = 7", {"wide": "WITHIN_BOUNDS", "cut": "WITHIN_BOUNDS", "none": "NO_STATISTICS"}),
+        ("i < 0 OR i > 9 OR s = 'a'", {"wide": "WITHIN_BOUNDS", "none": "NO_STATISTICS"}),
+        ("(i > 1 AND i < 4) OR s = 'q'", {"wide": "WITHIN_BOUNDS", "cut": "WITHIN_BOUNDS", "none": "NO_STATISTICS"}),
+        ("x < 0 OR x > 2.5", {"wide": "NAN", "cut": "NO_STATISTICS", "none": "NO_STATISTICS"}),
         ("i > 100 OR s = 'a'", {"wide": "WITHIN_BOUNDS", "none": "NO_STATISTICS"}),
         ("s LIKE '%b' OR s LIKE '%a'", {"wide": "CANNOT_PRUNE", "cut": "CANNOT_PRUNE", "none": "CANNOT_PRUNE"}),
         ("NOT (i > 4)", {"wide": "WITHIN_BOUNDS", "cut": "WITHIN_BOUNDS", "none": "NO_STATISTICS"}),

@@ -60,7 +60,6 @@ def _element(node: Function, arguments: Sequence[Vector], n: int) -> Computed:
     inside = (index >= 0) & (index < sizes)
     if counts_from_one and (zero := valid & (position == 0)).any():
         failed["the position 0; the first element has the position 1"] = zero
-        inside = inside & ~zero
     strict = node.ansi and node.name in ("[]", "element_at")
     outside = valid & ~inside & ~(position == 0 if counts_from_one else np.zeros(n, bool))
     if strict and outside.any():
@@ -90,8 +89,7 @@ def _entries(values: pa.Array) -> tuple[np.ndarray, np.ndarray]:
 
 def _matches(child: pa.Array, kind: Type, wanted: Vector, rows: np.ndarray, at: np.ndarray) -> np.ndarray:
     """Which entries equal the value that their row wants, bool[entries]."""
-    entries = pc.take(child, to_arrow(at.astype(np.int64)))
-    entries = entries if entries.type == stored_type(kind) else entries.cast(stored_type(kind))
+    entries = pc.take(child, to_arrow(at.astype(np.int64))).cast(stored_type(kind))
     asked = pc.take(wanted.values, to_arrow(rows.astype(np.int64)))
     return flags(compare("=", comparable(entries, kind), comparable(asked, kind)))
 

@@ -193,6 +193,7 @@ def test_truth_values_with_others() -> None:
         ("a NOT IN (b, 3)", [True, False, None, False]),
         ("a + 0 IN (b, 3)", [False, True, None, True]),
         ("a IN (b, NULL)", [None, True, None, None]),
+        ("coalesce(a)", [1, 2, None, 3]),
         ("coalesce(a, b)", [1, 2, 7, 3]),
         ("coalesce(NULL, b, a)", [5, 2, 7, 3]),
         ("coalesce(10 / (a - 1), 0D)", ["! division by zero", 10.0, 0.0, 5.0]),

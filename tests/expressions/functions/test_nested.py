@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from typing import Any
 
 import pyarrow as pa
@@ -116,6 +117,20 @@ def test_members() -> None:
     pairs = pa.array([[{"a": 1}, {"a": None}], [], None, [None]], pa.list_(pa.struct([("a", pa.int8())])))
     assert answers("get(p, 0).a", {"p": pairs}) == ("tinyint", [1, None, None, None])
     assert answers("get(p, 1)['A']", {"p": pairs}) == ("tinyint", [None, None, None, None])
+
+
+def test_values_that_are_stored_in_other_types() -> None:
+    """Nested columns have the types of their file."""
+    moment = dt.datetime(2024, 2, 29, 12)
+    micros = (moment - dt.datetime(1970, 1, 1)) // dt.timedelta(microseconds=1)
+    lists = pa.array([[moment], []], pa.list_(pa.timestamp("ms")))
+    maps = pa.array([[("a", moment)], []], pa.map_(pa.large_string(), pa.timestamp("s")))
+    rows = {"l": lists, "m": maps, "nested": pa.array([[[1, 2]], [[3]]])}
+    assert answers("get(l, 0)", rows) == ("timestamp_ntz", [micros, None])
+    assert answers("m['a']", rows) == ("timestamp_ntz", [micros, None])
+    assert answers("array_contains(l, TIMESTAMP_NTZ'2024-02-29 12:00:00')", rows)[1] == [True, False]
+    assert answers("nested[0][0]", rows)[1] == [1, 3]
+    assert answers("size(nested[0])", rows)[1] == [2, 1]
 
 
 def test_a_later_value_of_one_key_does_not_count() -> None:
