@@ -171,3 +171,19 @@ def test_deletes_of_files(tmp_path: Path) -> None:
     assert [row["inline"] is None for row in rows] == [False, True] and [row["cardinality"] for row in rows] == [2, 1]
     assert [row["path"] is None for row in rows] == [True, False] and [row["offset"] for row in rows] == [None, 3]
     assert snapshot.attach_deletes(pa.table({}), request()).offsets.tolist() == [0]
+
+
+def test_stored_paths_are_decoded(tmp_path: Path) -> None:
+    snapshot = DeltaLog(tmp_path / "t").start().snapshot()
+    root = str(tmp_path / "t")
+    assert snapshot.resolve_paths(pa.array(["a%20b", "c"])).to_pylist() == [f"{root}/a b", f"{root}/c"]
+    with pytest.raises(tf.PathNotAllowedError):
+        snapshot.check_paths(pa.array(["%2e%2e/x"]))
+    snapshot.check_paths(pa.array(["a%20b", "c"]))
+
+
+def test_what_other_processes_get(tmp_path: Path) -> None:
+    """They read parts of a checkpoint, for which they need neither the log nor what is cached."""
+    snapshot = DeltaLog(tmp_path / "t").start().snapshot()
+    found = snapshot.__getstate__()
+    assert {*vars(snapshot)} - {*found} == {"_cache", "segment", "state"} and found["version"] == 0
