@@ -11,7 +11,7 @@ from tableformats_delta.log.file_actions import file_rows
 from tableformats_delta.log.file_keys import file_keys, path_keys
 
 from tableformats.errors import CorruptMetadataError
-from tests.support.delta_log import add, vector
+from tests.support.delta_log import UUIDS, add, vector
 
 TEXTS = st.lists(st.sampled_from(["", "a", "b/c.parquet", "ä" * 9]), max_size=9)
 
@@ -77,3 +77,57 @@ def test_a_path_with_nul() -> None:
         rows = file_rows([(add(path)["add"], 0)], "add", "/t/log")
         with pytest.raises(CorruptMetadataError, match="NUL"):
             file_keys(rows, "/t", "/t/log")
+
+
+@pytest.mark.parametrize(
+    ("path", "key"),
+    [
+        ("a/b", "a/b"),
+        ("a%2Fb", "a/b"),
+        ("a%252Fb", "a%2Fb"),
+        ("/x/a", "/x/a"),
+        ("file:/x/a", "/x/a"),
+        ("file:///x/a", "/x/a"),
+        ("s3://b/a", "s3://b/a"),
+        ("c:/a", "c:/a"),
+        ("a:b", "a:b"),
+        ("ä", "ä"),
+        ("%C3%A4", "ä"),
+    ],
+)
+def test_spellings_of_a_path(path: str, key: str) -> None:
+    rows = file_rows([(add(one)["add"], 0) for one in ("first", path, "last")], "add", "/t/log")
+    assert path_keys(rows, "/t/log").to_pylist() == [b"first", key.encode(), b"last"]
+    assert file_keys(rows.slice(1, 1), "/t", "/t/log").to_pylist() == [key.encode()]
+
+
+NAME = f"deletion_vector_{UUIDS[0]}.bin"
+ID = vector(0)["pathOrInlineDv"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "stored", "offset", "ending"),
+    [
+        ("u", ID, None, f"u{ID}"),
+        ("u", ID, 0, f"u{ID}@0"),
+        ("u", "ab" + ID, 7, f"uab{ID}@7"),
+        ("i", "wxyz", None, "iwxyz"),
+        # The same vector by its path: inside of the table it has the id that its name says.
+        ("p", f"/t/{NAME}", 1, f"u{ID}@1"),
+        ("p", f"file:///t/{NAME}", 1, f"u{ID}@1"),
+        ("p", f"/t/ab/{NAME}", None, f"uab{ID}"),
+        ("p", f"/t/a%62/{NAME}", None, f"uab{ID}"),
+        ("p", f"/t2/{NAME}", None, f"p/t2/{NAME}"),
+        ("p", f"/t/{NAME}x", None, f"p/t/{NAME}x"),
+        ("p", "/t", None, "p/t"),
+        ("p", f"s3://b/{NAME}", None, f"ps3://b/{NAME}"),
+    ],
+)
+def test_ids_of_vectors(kind: str, stored: str, offset: int | None, ending: str) -> None:
+    """Alone, beside others of either kind, and beside files without one."""
+    found = {"storageType": kind, "pathOrInlineDv": stored, "offset": offset, "sizeInBytes": 1, "cardinality": 1}
+    others = [add("x", deletionVector=vector(1)), add("y"), add("z", deletionVector=vector(2, offset=None))]
+    actions = [(one["add"], 0) for one in (add("a", deletionVector=found), *others)]
+    for count in range(1, 5):
+        keys = file_keys(file_rows(actions[:count], "add", "/t/log"), "/t", "/t/log").to_pylist()
+        assert keys[0] == f"a\0{ending}".encode() and len(keys) == count

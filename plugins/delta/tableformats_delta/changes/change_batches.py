@@ -297,5 +297,5 @@ def _or_nulls(actions: pa.RecordBatch | None, like: pa.RecordBatch) -> pa.Record
 def _concat(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
     import pyarrow as pa
 
-    found = pa.Table.from_batches(batches).combine_chunks().to_batches()  # pa.concat_batches came with pyarrow 19
-    return found[0] if found else batches[0]
+    # There are rows, so that there is a batch; pa.concat_batches came with pyarrow 19.
+    return pa.Table.from_batches(batches).combine_chunks().to_batches()[0]

@@ -109,7 +109,7 @@ class DeltaSnapshot(FormatSnapshot):
         is_tracked = bool(tracked) or "rowTracking" in (state.protocol.get("writerFeatures") or ())
         self._row_columns = ROW_TRACKING_FIELDS if is_tracked else ()
         # What is decoded of a part depends on these, beside the types of the columns.
-        self._key = (*self._row_columns, *char_lengths(self.schema.fields), *_zone_key(partition_time_zone))
+        self._key = (*self._row_columns, *char_lengths(self.schema.fields), f"zone {partition_time_zone}")
 
     def __getstate__(self) -> dict[str, Any]:
         """See :meth:`tableformats.plugin.FormatSnapshot.__getstate__`."""
@@ -332,7 +332,7 @@ def _actions(commits: Sequence[Commit]) -> tuple[pa.RecordBatch, pa.ChunkedArray
     import pyarrow as pa
 
     parts = [(kind, rows) for commit in commits for kind, rows in ((True, commit.adds), (False, commit.removes))]
-    parts = [part for part in parts if part[1].num_rows] or parts[:1]
+    parts = [part for part in parts if part[1].num_rows] or parts
     live = np.repeat([kind for kind, _ in parts], [rows.num_rows for _, rows in parts])
     table = pa.Table.from_batches([rows for _, rows in parts])
     stats = table.column("stats")
@@ -347,7 +347,3 @@ def _runs(commits: Sequence[Commit]) -> list[list[Commit]]:
     """
     oldest_first = runs(reversed(commits), lambda c: c.adds.num_rows + c.removes.num_rows, _RUN_ROWS)
     return [run[::-1] for run in oldest_first][::-1]
-
-
-def _zone_key(zone: str | None) -> tuple[str, ...]:
-    return () if zone is None else (f"zone {zone}",)
