@@ -86,8 +86,6 @@ def _bind_in(node: Function) -> Function:
 
 def _in(node: Function, arguments: Sequence[Vector], n: int) -> Computed:
     value, *listed = (argument.spread(n) for argument in arguments)
-    if not listed:
-        return pa.repeat(pa.scalar(False), n), {}
     return reduce(pc.or_kleene, (compared("=", value, item) for item in listed)), {}
 
 

@@ -16,8 +16,9 @@ import pytest
 from tableformats.errors import InvalidPredicateError
 from tableformats.expressions import Literal
 from tableformats.expressions.functions import comparing
+from tableformats.expressions.functions.coercion import type_of
 from tableformats.schema import DecimalType, FixedType, Type, primitive
-from tests.support.expressions import answers
+from tests.support.expressions import answers, bound
 
 OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
     "=": operator.eq,
@@ -152,6 +153,46 @@ def test_lists_of_others() -> None:
         array = pa.array(values)
         found = comparing.is_in(array, kind, [Literal(values[0], kind)])
         assert found.to_pylist() == [True, False, None]
+
+
+@pytest.mark.parametrize(
+    ("call", "kind"),
+    [
+        ("coalesce(f, b)", "binary"),
+        ("coalesce(f, f)", "fixed[2]"),
+        ("greatest(b, f)", "binary"),
+        ("coalesce(f, g)", "binary"),
+        ("b IN (f)", "boolean"),
+        ("coalesce(f, i)", None),
+        ("coalesce(b, i)", None),
+        ("coalesce(i, NULL, 1)", "int"),
+        ("coalesce(l, NULL)", "array<int>"),
+        ("l IN (l)", None),
+        ("get(m, 0) IN (l)", None),
+        ("get(m, 0) = l", None),
+        ("l = l", None),
+        ("greatest(l, l)", None),
+        ("least(i, 2L)", "bigint"),
+        ("nullif(l, l)", None),
+        ("coalesce(l, i)", None),
+    ],
+)
+def test_the_type_in_which_values_meet(call: str, kind: str | None) -> None:
+    schema = pa.schema(
+        {
+            "f": pa.binary(2),
+            "g": pa.binary(3),
+            "b": pa.binary(),
+            "i": pa.int32(),
+            "l": pa.list_(pa.int32()),
+            "m": pa.list_(pa.list_(pa.int32())),
+        }
+    )
+    if kind is None:
+        with pytest.raises(InvalidPredicateError, match=r"takes no values of type|does not compare"):
+            bound(call, schema)
+    else:
+        assert str(type_of(bound(call, schema))) == kind
 
 
 @pytest.mark.parametrize("op", OPERATORS)

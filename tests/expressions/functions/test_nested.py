@@ -131,6 +131,11 @@ def test_values_that_are_stored_in_other_types() -> None:
     assert answers("array_contains(l, TIMESTAMP_NTZ'2024-02-29 12:00:00')", rows)[1] == [True, False]
     assert answers("nested[0][0]", rows)[1] == [1, 3]
     assert answers("size(nested[0])", rows)[1] == [2, 1]
+    structs = pa.array(
+        [[{"t": moment, "l": [1]}], []], pa.list_(pa.struct([("t", pa.timestamp("ms")), ("l", pa.list_(pa.int8()))]))
+    )
+    assert answers("get(s, 0).t", {"s": structs}) == ("timestamp_ntz", [micros, None])
+    assert answers("size(get(s, 0).l)", {"s": structs})[1] == [1, None]
 
 
 def test_a_later_value_of_one_key_does_not_count() -> None:
