@@ -5,11 +5,14 @@ from __future__ import annotations
 import datetime as dt
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from tableformats.expressions import tree as ex
 from tableformats.expressions.binding import bind
-from tableformats.schema import Field, Schema, primitive
+from tableformats.expressions.evaluation import failures_of
+from tableformats.expressions.parse import parse_filter
+from tableformats.schema import Field, Schema, arrow_type, primitive
 from tests.support.rowmodel import evaluate
 from tests.support.valuemodel import DAY, value_of
 
@@ -128,3 +131,80 @@ def test_in_is_an_or() -> None:
     found = bind(ex.Holds(call("in", call("year", column("day")), 2023, None)), SCHEMA)
     for day, wanted in ((DAYS[9], True), (0, None), (None, None)):
         assert evaluate(found, {1: day}) is wanted, day
+
+
+DAY_ENDS = [-(2**31), -(2**31) + 366, -719_162, -1, 0, 59, 60, 365, 19_722, 19_723, 2**31 - 2, 2**31 - 1, None]
+TIME_ENDS = [
+    *(-(2**63), -(2**63) + 366 * DAY, -DAY - 1, -DAY, -1, 0, 999, 1000, 999_999, 1_000_000, 59_999_999, 60_000_000),
+    *(
+        3_599_999_999,
+        3_600_000_000,
+        DAY - 1,
+        DAY,
+        90 * DAY - 1,
+        90 * DAY,
+        19_723 * DAY - 1,
+        19_723 * DAY,
+        2**63 - 1,
+        None,
+    ),
+]
+ENDS = {
+    "day": DAY_ENDS,
+    "ts": TIME_ENDS,
+    "i": [-(2**31), -(2**31) + 1, -1, 0, 1, 5, 2**31 - 2, 2**31 - 1, None],
+    "s": [None, "", "a", "ab", "abc", "b", "\u00e9", "\U0001f600"],
+}
+YEARS = ["1970", "2024", "-5877642", "5881581", "2147483647"]
+DAY_TEXTS = [f"DATE'{day}'" for day in ("1969-12-31", "1970-01-01", "1970-01-02", "2024-01-01")]
+TIME_TEXTS = [
+    *(f"TIMESTAMP'{time}Z'" for time in ("1970-01-01 00:00:00", "1970-01-01 00:00:00.001", "1970-01-01 00:01:00")),
+    "timestamp_micros(9223372036854775807L)",
+]
+LONGS = ["-2147483649", "-2147483648", "2147483647", "2147483648", "9223372036854775807"]
+UNITS = ("year", "DAY", "hour", "minute", "second", "millisecond", "week")
+COMPUTED: list[tuple[str, str, list[str]]] = [
+    ("day", "year(day)", YEARS),
+    ("ts", "year(ts)", YEARS),
+    ("ts", "CAST(ts AS DATE)", DAY_TEXTS),
+    *(("day", f"trunc(day, '{unit}')", DAY_TEXTS) for unit in ("year", "quarter", "MM")),
+    *(("ts", f"date_trunc('{unit}', ts)", TIME_TEXTS) for unit in UNITS),
+    ("i", "CAST(i AS BIGINT)", LONGS),
+    ("i", "coalesce(i, 5)", ["4", "5", "6"]),
+    ("s", "coalesce(s, 'ab')", ["'aa'", "'ab'", "'ac'"]),
+    *(("s", f"substring(s, {at})", ["''", "'a'", "'ab'"]) for at in ("0, 2", "1, 2", "2, 2", "1, 0", "0, -1")),
+    *(("s", f"left(s, {n})", ["''", "'a'", "'ab'"]) for n in (0, 2)),
+]
+
+
+@pytest.mark.parametrize(("name", "text", "literals"), COMPUTED, ids=[text for _, text, _ in COMPUTED])
+def test_the_same_as_computed_at_the_ends_of_types(name: str, text: str, literals: list[str]) -> None:
+    """Where the model has no values: the rewritten condition against the function, which is computed."""
+    ends = ENDS[name][1:] if "trunc" in text else ENDS[name]  # the first unit begins before the type does
+    kind = arrow_type(primitive(KINDS[name]))
+    rows = pa.array(ends, {"day": pa.int32(), "ts": pa.int64()}.get(name, kind)).view(kind)
+
+    def answers(condition: ex.Expression) -> list[bool | None]:
+        found, failed = failures_of(condition, lambda _: rows, len(rows))
+        assert not failed.any()
+        values: list[bool | None] = found.to_pylist()
+        return values
+
+    conditions = [f"{text} {op} {literal}" for literal in literals for op in ("=", "<>", "<", "<=", ">", ">=", "<=>")]
+    conditions += [
+        f"{literals[0]} < {text}",
+        f"{text} IN ({literals[0]}, NULL)",
+        f"{text} IN ({', '.join(literals[:2])})",
+    ]
+    parsed = [parse_filter(condition, ansi=False) for condition in conditions]
+    found = [answers(bind(one, SCHEMA, ansi=False)) for one in parsed]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("tableformats.expressions.binding.rewritten", lambda holds: holds)
+        wanted = [answers(bind(one, SCHEMA, ansi=False)) for one in parsed]
+    assert dict(zip(conditions, found, strict=True)) == dict(zip(conditions, wanted, strict=True))
+
+
+@pytest.mark.parametrize(("items", "is_rewritten"), [(1, True), (100, True), (101, False)])
+def test_long_lists_are_computed(items: int, is_rewritten: bool) -> None:
+    found = bind(parse_filter(f"year(day) IN ({', '.join(str(1900 + n) for n in range(items))})"), SCHEMA)
+    assert isinstance(found, ex.Holds) != is_rewritten

@@ -295,6 +295,12 @@ EQUIVALENT: dict[str, str] = {
         )
         for change in ("abs(base) < 2**53 -> (abs(base) <= 2 ** 53)", "2 -> 3", "53 -> 54")
     },
+    "tableformats/expressions/functions/arithmetic.py:_decimal_operator.compute: whole - least -> (whole + least)": (
+        "twice the least number is a multiple of 2**64"
+    ),
+    "tableformats/expressions/functions/arithmetic.py:_decimal_value: rest < 0 -> (rest <= 0)": (
+        "pmod leaves a rest of 0 as it is"
+    ),
     **{
         f"tableformats/expressions/functions/nested.py:_element: {change}": "the position 0 has no element in any case"
         for change in ("position < 0 -> (position <= 0)", "0 -> 1")
