@@ -92,9 +92,16 @@ EQUIVALENT: dict[str, str] = {
     ),
     "tableformats/planning/cache/file_columns.py:FileColumns._take_all: batch_rows.key is not None and not are_most"
     " -> ((batch_rows.key is not None) or (not are_most))": "whether files are copied decides the memory alone",
-    "tableformats/expressions/functions/arithmetic.py:_rounded_type: digits < 0 -> (digits <= 0)": (
-        "for 0 digits both ways give the same type"
-    ),
+    **{
+        f"tableformats/expressions/functions/arithmetic.py:_rounded_type: {change}": (
+            "for 0 digits both ways give the same type"
+        )
+        for change in ("digits < 0 -> (digits <= 0)", "0 -> 1")
+    },
+    **{
+        f"tableformats/expressions/functions/arithmetic.py:_round: {change}": "the values are the same, made one by one"
+        for change in ("digits >= 0 -> (digits > 0)", "0 -> 1 (number 4)")
+    },
     "plugins/delta/tableformats_delta/write/actions.py:CommitContext.timestamp: 0 -> 1": (
         "the clock is past the first milliseconds of 1970"
     ),

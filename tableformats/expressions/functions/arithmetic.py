@@ -208,12 +208,17 @@ def _decimal_value(op: str, a: decimal.Decimal, b: decimal.Decimal) -> decimal.D
 
 def rounded(value: decimal.Decimal, kind: DecimalType, strict: bool) -> decimal.Decimal | None:
     """``value`` as ``kind``, rounded half up. Out of range it is an error, or NULL if not ``strict``."""
-    result = value.quantize(decimal.Decimal((0, (1,), -kind.scale)), decimal.ROUND_HALF_UP, _EXACT)
+    result = value.quantize(_step(kind.scale), decimal.ROUND_HALF_UP, _EXACT)
     if result.is_nan() or abs(result) > kind.greatest:
         if strict:
             raise RowError(OVERFLOW)
         return None
     return result.copy_abs() if result == 0 else result
+
+
+def _step(digits: int) -> decimal.Decimal:
+    """The step between numbers of so many digits behind the point."""
+    return decimal.Decimal(f"1e{-digits}")
 
 
 def _bind_same(*names: str) -> Callable[[Function], Function]:
@@ -356,12 +361,13 @@ def _round(node: Function, arguments: Sequence[Vector], n: int) -> Computed:
         whole = np.floor(values) if node.name == "floor" else np.ceil(values)
         whole = np.where(np.isnan(whole), 0, whole)
         low, high = INTEGER_RANGES["long"]
-        large, small = whole >= 2.0**63, whole <= -(2.0**63)
-        rest = np.where(large | small, 0, whole).astype(np.int64)
-        over = valid & (large | (whole < -(2.0**63)))
-        failed = {OVERFLOW: over} if node.ansi and over.any() else {}
-        return with_nulls(np.where(large, high, np.where(small, low, rest)), valid & ~(over & node.ansi), LONG), failed
-    if is_integer(kind) and (node.name in ("floor", "ceil") or digits >= 0) and is_integer(gives):
+        large, small = whole >= 2.0**63, whole < -(2.0**63)
+        with np.errstate(invalid="ignore"):
+            found = np.where(large, high, np.where(small, low, whole.astype(np.int64)))
+        over = valid & (large | small)
+        failed = {OVERFLOW: over} if node.ansi else {}
+        return with_nulls(found, valid & ~(over & node.ansi), LONG), failed
+    if is_integer(kind) and digits >= 0:
         return arguments[0].values.cast(stored_type(gives)), {}
     return each(lambda value: _rounded_number(value, digits, mode, gives, node.ansi), arguments[:1], gives, n)
 
@@ -371,9 +377,9 @@ def _rounded_number(value: Any, digits: int, mode: str, gives: Type, ansi: bool)
         if not math.isfinite(value) or digits >= 400:
             return value + 0.0
         # The digits of a FLOAT are those of the DOUBLE that it is: 0.3499999940395355.
-        result = decimal.Decimal(repr(value)).quantize(decimal.Decimal((0, (1,), -digits)), mode, _EXACT)
+        result = decimal.Decimal(repr(value)).quantize(_step(digits), mode, _EXACT)
         return (float(result) if gives == DOUBLE else nearest_float(result)) + 0.0  # never -0.0
-    exact = decimal.Decimal(value).quantize(decimal.Decimal((0, (1,), -digits)), mode, _EXACT)
+    exact = decimal.Decimal(value).quantize(_step(digits), mode, _EXACT)
     if isinstance(gives, DecimalType):
         return rounded(exact, gives, ansi)
     low, high = INTEGER_RANGES[name_of(gives)]

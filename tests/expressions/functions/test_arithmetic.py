@@ -278,8 +278,9 @@ def test_whole_numbers_around_doubles(name: str) -> None:
     limits: list[Any] = [2**63 - 1, -(2**63), 2**63 - 1, -(2**63), None]
     assert answers(f"{name}(d)", rows, ansi=False)[1] == [*map(whole, values), 0, *limits]
     assert answers(f"{name}(d)", rows)[1] == [*map(whole, values), 0, RANGE, RANGE, RANGE, RANGE, None]
-    ints = {"i": pa.array([5, -5, None], pa.int32())}
-    assert answers(f"{name}(i)", ints) == ("bigint", [5, -5, None])
+    ints = {"i": pa.array([5, -5, 2**53 + 1, None], pa.int64())}
+    assert answers(f"{name}(i)", ints) == ("bigint", [5, -5, 2**53 + 1, None])
+    assert str(bound(f"{name}(f)", KINDS)) == f"{name}(CAST(f AS DOUBLE))"
 
 
 @pytest.mark.parametrize("digits", [-1, 0, 1, 2])
