@@ -302,6 +302,9 @@ EQUIVALENT: dict[str, str] = {
         )
         for change in ("abs(base) < 2**53 -> (abs(base) <= 2 ** 53)", "2 -> 3", "53 -> 54")
     },
+    "tableformats/expressions/functions/arithmetic.py:_rounded_number: int(exact) - low -> (int(exact) + low)": (
+        "twice the least number is a multiple of how many there are"
+    ),
     "tableformats/expressions/functions/arithmetic.py:_decimal_operator.compute: whole - least -> (whole + least)": (
         "twice the least number is a multiple of 2**64"
     ),

@@ -295,6 +295,12 @@ def test_rounded_doubles(digits: int) -> None:
         assert repr(answers(f"{name}(d, {digits})", rows)[1]) == repr([*exact, math.nan, math.inf, -math.inf])
 
 
+def test_no_rounded_number_is_a_negative_zero() -> None:
+    rows = {"d": pa.array([-0.0, -0.001])}
+    assert repr(answers("round(d, 400)", rows)[1]) == "[0.0, -0.001]"
+    assert repr(answers("round(d, 2)", rows)[1]) == "[0.0, 0.0]"
+
+
 @pytest.mark.parametrize("bits", [32, 64])
 def test_bits(bits: int) -> None:
     values = [0, 1, -1, 5, -6, (1 << bits - 1) - 1, -(1 << bits - 1)]

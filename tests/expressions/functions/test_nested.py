@@ -138,6 +138,30 @@ def test_values_that_are_stored_in_other_types() -> None:
     assert answers("size(get(s, 0).l)", {"s": structs})[1] == [1, None]
 
 
+@pytest.mark.parametrize(
+    ("key", "said"),
+    [
+        ("1", None),
+        ("CAST(1 AS TINYINT)", None),
+        ("'1'", None),
+        ("1L", "CAST the key AS INT."),
+        ("1D", "CAST the key AS INT."),
+        ("l", "Cast them"),
+    ],
+)
+def test_keys_that_are_numbers(key: str, said: str | None) -> None:
+    rows = {
+        "m": pa.array([[(1, "a"), (2, "b")], [(2, "c")]], pa.map_(pa.int32(), pa.string())),
+        "l": pa.array([[1], [2]], pa.list_(pa.int32())),
+    }
+    if said is None:
+        assert answers(f"m[{key}]", rows) == ("string", ["a", None])
+    else:
+        with pytest.raises(InvalidPredicateError) as caught:
+            answers(f"m[{key}]", rows)
+        assert "the keys are int" in str(caught.value) and str(caught.value.hint).startswith(said)
+
+
 def test_a_later_value_of_one_key_does_not_count() -> None:
     """As in Spark, which takes the first one of a map that was written with a key twice."""
     twice = pa.array([[("a", 1), ("a", 2)], [("b", 3), ("a", 4)]], pa.map_(pa.string(), pa.int32()))
