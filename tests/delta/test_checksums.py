@@ -236,6 +236,9 @@ class TestDamage:
             checksum(3, 30, metadata="x"),
             checksum(3, 30, metadata={}),
             checksum(3, 30, metadata={"schemaString": "{"}),
+            checksum(3, 30, metadata={"schemaString": "{", "id": "t"}),
+            checksum(3, 30, metadata={"schemaString": "7", "id": "t"}),
+            checksum(3, 30, metadata={"schemaString": None}),
             checksum(3, 30, inCommitTimestampOpt="7"),
         ],
     )
@@ -246,6 +249,12 @@ class TestDamage:
         assert plan.report.notes == ["The checksum file of version 3 is damaged and was ignored"]
         with pytest.raises(CorruptMetadataError):
             read_checksum(Storage(log.root), list_log(Storage(log.root)).checksums[3])
+
+    def test_an_action_of_no_columns(self, log: DeltaLog) -> None:
+        """It may leave its schema out, if it is an action at all."""
+        write(log, 3, checksum(3, 30, metadata={"id": "t"}))
+        storage = Storage(log.root)
+        assert read_checksum(storage, list_log(storage).checksums[3]).metadata == {"id": "t"}
 
     def test_an_empty_file_is_none(self, log: DeltaLog) -> None:
         write(log, 3, b"")

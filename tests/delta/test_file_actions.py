@@ -83,3 +83,12 @@ def test_what_a_checkpoint_keeps() -> None:
     assert kept("remove", EVERYTHING, bare) == [[None, None, None, 9, True], nothing]
     assert kept("remove", {**EVERYTHING, "extendedFileMetadata": "yes"}) == [[None, None, None, 9, None]]
     assert kept("remove", EVERYTHING, EVERYTHING) == [[None, None, None, 9, True]] * 2
+
+
+def test_no_actions() -> None:
+    """They have the columns of those that there might be."""
+    for full in (False, True):
+        some = file_rows([(EVERYTHING, 0)], "add", "/log", full=full)
+        for kind in ("add", "remove", "cdc"):
+            assert file_rows([], kind, "/log", full=full).schema.equals(some.schema)
+    assert file_rows([], "add", "/log").num_columns == 8

@@ -353,5 +353,8 @@ EQUIVALENT: dict[str, str] = {
             "change.metadata is None -> (change.metadata is not None)",
         )
     },
+    "plugins/delta/tableformats_delta/log/file_keys.py:_are_canonical: True -> False": (
+        "no path is one that is spelled otherwise"
+    ),
 }
 """{name of a change: why every answer, error and limit is the same}."""

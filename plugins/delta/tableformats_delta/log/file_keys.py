@@ -81,11 +81,9 @@ def _vector_ids(vectors: pa.RecordBatch, root: str) -> pa.StringArray:
 
     storage, stored, offset = (vectors.column(name) for name in ("storageType", "pathOrInlineDv", "offset"))
     nothing, at, end = _texts("", "@", "\0")
-    place = nothing
-    if offset.null_count < len(offset):
-        place = pc.coalesce(pc.binary_join_element_wise(at, pc.cast(offset, pa.string()), nothing), nothing)
+    place = pc.coalesce(pc.binary_join_element_wise(at, pc.cast(offset, pa.string()), nothing), nothing)
     endings = pc.binary_join_element_wise(end, _canonical_vectors(storage, stored, root), place, nothing)
-    return pc.coalesce(endings, nothing) if endings.null_count else endings
+    return pc.coalesce(endings, nothing)
 
 
 @cache

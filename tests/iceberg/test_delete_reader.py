@@ -1,0 +1,248 @@
+"""What is read of delete files, and kept; and the table of deletes that entries of manifests give."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from tableformats_iceberg.deletes import delete_files
+from tableformats_iceberg.deletes.delete_files import DeleteReader, _check_rows, _concat_within_limit, _group_by_path
+from tableformats_iceberg.deletes.delete_table import ManifestSlice, deletes_of
+from tableformats_iceberg.files.table_files import TableFiles
+from tableformats_iceberg.manifests.entries import FILE_PATH_ID, EntriesRequest, read_entries
+from tableformats_iceberg.manifests.manifest_list import DELETES, Manifest
+
+import tableformats as tf
+from tableformats.cache.metadata_cache import MetadataCache
+from tableformats.io.storage import Storage
+from tableformats.plugin import Field, PartitionSpec, primitive
+from tests.iceberg.test_deletes import blob
+from tests.support.iceberg_manifests import entry, manifest_bytes
+from tests.support.iceberg_tables import parse
+
+
+class Reader(DeleteReader):
+    """Tells which files it reads."""
+
+    def __init__(self, folder: Path, limits: tf.Limits | None = None) -> None:
+        storage = Storage(folder, limits=limits or tf.Limits())
+        files = TableFiles(storage, parse().location, str(folder), None, MetadataCache())
+        super().__init__(files, {1: Field(1, "a", primitive("long"))}.get)
+        self.read: list[str] = []
+
+    def _read(self, path: str, *more: Any) -> list[pa.Array]:
+        self.read.append(path.rpartition("/")[2])
+        return super()._read(path, *more)
+
+
+def position_file(folder: Path, name: str, *pairs: tuple[str | None, int | None]) -> dict[str, Any]:
+    """Write a file of positions; its row in the table of deletes."""
+    paths, rows = ([pair[i] for pair in pairs] for i in (0, 1))
+    pq.write_table(
+        pa.table({"file_path": pa.array(paths, pa.string()), "pos": pa.array(rows, pa.int64())}), folder / name
+    )
+    return {"kind": "position", "path": str(folder / name), "file_format": "parquet"}
+
+
+def positions(reader: DeleteReader, path: str, *rows: dict[str, Any]) -> list[int]:
+    names = dict.fromkeys(name for row in rows for name in row)
+    table = pa.table({name: [row.get(name) for row in rows] for name in names})
+    return list(reader.deleted_positions(path, None, table))
+
+
+def test_files_that_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many as have room, those that were asked for last."""
+    rows = [position_file(tmp_path, name, ("/f", n), ("/g", 9)) for n, name in enumerate("abc")]
+    reader = Reader(tmp_path)
+    assert [positions(reader, "/f", row) for row in rows] == [[0], [1], [2]]
+    assert positions(reader, "/g", *rows) == [9] and reader.read == ["a", "b", "c"]
+    size = reader._load(rows[0]).nbytes  # type: ignore[arg-type]
+    assert size > 4 * 8
+    monkeypatch.setattr(delete_files, "MAX_CACHED_BYTES", 2 * size)
+    reader = Reader(tmp_path)
+    for number in (0, 1, 0, 2, 0, 1, 2):
+        positions(reader, "/f", rows[number])
+    assert reader.read == ["a", "b", "c", "b", "c"], "at the third the one that was asked for last stays"
+    monkeypatch.setattr(delete_files, "MAX_CACHED_BYTES", 2 * size - 1)
+    reader = Reader(tmp_path)
+    for number in (0, 0, 1, 1, 0):
+        positions(reader, "/f", rows[number])
+    assert reader.read == ["a", "b", "a"]
+    monkeypatch.setattr(delete_files, "MAX_CACHED_BYTES", 0)
+    reader = Reader(tmp_path)
+    assert positions(reader, "/f", rows[0]) == positions(reader, "/f", rows[0]) == [0] and reader.read == ["a"]
+    reader.after_fork()
+    assert positions(reader, "/f", rows[0]) == [0] and reader.read == ["a", "a"]
+
+
+def test_many_positions_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(delete_files, "_LIST_POSITIONS", 2)
+    row = position_file(tmp_path, "d", *(("/f", n) for n in (7, 3, 1, 5, 3)), ("/g", 2))
+    assert positions(Reader(tmp_path), "/f", row) == [1, 3, 5, 7]
+
+
+def test_deletes_of_all_kinds_together(tmp_path: Path) -> None:
+    """Equality deletes have no positions."""
+    (tmp_path / "v.puffin").write_bytes(blob([3, 8]))
+    vector = {"kind": "deletion_vector", "path": str(tmp_path / "v.puffin"), "offset": 0, "cardinality": 2}
+    vector["size_bytes"] = len(blob([3, 8]))
+    row = position_file(tmp_path, "d", ("/f", 5))
+    key = {"kind": "equality", "path": str(tmp_path / "nothing")}
+    assert positions(Reader(tmp_path), "/f", vector, key, row) == [3, 5, 8]
+    for wrong in ({"offset": -1}, {"size_bytes": -1}):
+        with pytest.raises(tf.CorruptMetadataError, match="negative offset or size"):
+            positions(Reader(tmp_path), "/f", {**vector, **wrong})
+
+
+@pytest.mark.parametrize(
+    ("limits", "name"),
+    [
+        ({}, None),
+        ({"deleted_rows": 2}, None),
+        ({"deleted_rows": 1}, "deleted_rows"),
+        ({"file_rows": 8}, None),
+        ({"file_rows": 7}, "file_rows"),
+    ],
+)
+def test_limits_of_one_file(tmp_path: Path, limits: dict[str, int], name: str | None) -> None:
+    """Rows 4 and 7 are deleted, so that the file has 8 rows at least."""
+    row = position_file(tmp_path, "d", ("/f", 4), ("/f", 7), ("/g", 900))
+    reader = Reader(tmp_path, tf.Limits(**limits))
+    if name is None:
+        assert positions(reader, "/f", row) == [4, 7]
+        return
+    with pytest.raises(tf.LimitExceededError, match=f"the limit {name} of") as caught:
+        positions(reader, "/f", row)
+    assert caught.value.path == str(tmp_path / "d")
+    assert positions(reader, "/none", row) == []
+
+
+@pytest.mark.parametrize("encoded", [False, True])
+def test_positions_by_file(encoded: bool) -> None:
+    """In order; rows without a path delete nothing."""
+    paths = pa.array(["b", None, "a", "b", "b"])
+    found = _group_by_path(paths.dictionary_encode() if encoded else paths, pa.array([5, None, 0, 2, 5]), "d")
+    grouped = {
+        name: found.rows[start:stop].tolist()
+        for name, start, stop in zip(found.paths.to_pylist(), found.offsets[:-1], found.offsets[1:], strict=True)
+    }
+    assert {name: rows for name, rows in grouped.items() if rows} == {"a": [0], "b": [2, 5, 5]}
+    assert (
+        found.offsets.dtype == np.int64
+        and found.nbytes == found.rows.nbytes + found.offsets.nbytes + found.paths.nbytes
+    )
+    for wrong in ([5, 0, -1], [5, 0, None]):
+        with pytest.raises(tf.CorruptMetadataError) as caught:
+            _group_by_path(pa.array(["b", "a", "b"]), pa.array(wrong, pa.int64()), "d")
+        assert (caught.value.field, caught.value.path) == ("pos", "d")
+    nothing = _group_by_path(pa.array([None], pa.string()), pa.array([-1]), "d")
+    assert nothing.offsets.tolist() == [0] and len(nothing.rows) == 0
+
+
+def test_rows_that_a_file_may_have() -> None:
+    """48 bytes each, of what may be made of its own bytes."""
+    limits: Any = SimpleNamespace(
+        check=lambda *_, **__: None, budget=lambda stored: 2 * stored, exceeded=lambda name, *_, **__: ValueError(name)
+    )
+    _check_rows(10, 240, "d", limits)
+    with pytest.raises(ValueError, match="expansion"):
+        _check_rows(11, 263, "d", limits)
+    _check_rows(4, 1 << 20, "d", tf.Limits(entries=4))
+    with pytest.raises(tf.LimitExceededError, match="the limit entries of 4"):
+        _check_rows(5, 1 << 20, "d", tf.Limits(entries=4))
+
+
+def test_batches_within_the_limit() -> None:
+    batch = pa.record_batch({"a": pa.array([1, 2], pa.int64())})
+    asked = []
+
+    def batches() -> Any:
+        for number in range(9):
+            asked.append(number)
+            yield batch
+
+    limits: Any = SimpleNamespace(
+        within=lambda stored: SimpleNamespace(decoded_bytes=stored), exceeded=lambda name, *_, **__: ValueError(name)
+    )
+    assert _concat_within_limit(batches(), batch.schema, "d", limits, 9 * 16).num_rows == 18
+    asked.clear()
+    with pytest.raises(ValueError, match="decoded_bytes"):
+        _concat_within_limit(batches(), batch.schema, "d", limits, 3 * 16)
+    assert asked == [0, 1, 2, 3], "one batch more than the limit"
+    assert _concat_within_limit([], batch.schema, "d", limits, 0).schema == batch.schema
+
+
+@pytest.mark.parametrize(("ids", "field"), [(None, "equality_ids"), ([], "equality_ids"), ([1, 7], "7")])
+def test_keys_that_are_not_known(tmp_path: Path, ids: list[int] | None, field: str) -> None:
+    with pytest.raises(tf.CorruptMetadataError) as caught:
+        Reader(tmp_path).equality_deletes({"path": str(tmp_path / "e"), "file_format": "parquet", "equality_ids": ids})
+    assert (caught.value.field, caught.value.path) == (field, str(tmp_path / "e"))
+
+
+# ---- the table of deletes -------------------------------------------------------------------------------------------
+
+SPECS = {0: PartitionSpec(0, ())}
+
+
+def deletes(*records: dict[str, Any], slices: list[ManifestSlice]) -> pa.Table:
+    data = manifest_bytes(records)
+    manifest = Manifest("m", len(data), 0, DELETES, 9, 0, 1, -1, -1, -1, -1, -1, -1, None)
+    found = deletes_of(read_entries(data, "m", manifest, EntriesRequest(SPECS, 0, [FILE_PATH_ID])), slices)
+    assert found.spec_id == 0
+    return found.table
+
+
+def bounds(name: str) -> dict[str, Any]:
+    """Of the column of paths: the deletes are of this file alone."""
+    return {side: [{"key": FILE_PATH_ID, "value": name.encode()}] for side in ("lower_bounds", "upper_bounds")}
+
+
+VECTOR = {"file_format": "PUFFIN", "referenced_data_file": "f", "content_offset": 4, "content_size_in_bytes": 44}
+ALL = (
+    entry("p", content=1, records=7),
+    entry("named", content=1, referenced_data_file="g", **bounds("h")),
+    entry("bound", content=1, **bounds("h")),
+    entry("v", content=1, records=3, **VECTOR),
+    entry("e", content=2, records=2, equality_ids=[1, 2], **bounds("h")),
+)
+
+
+def test_the_table_of_deletes() -> None:
+    """The file that a delete names is one by its member, or by equal bounds; equality deletes name none."""
+    found = deletes(*ALL, slices=[ManifestSlice(4, 2, "m4"), ManifestSlice(7, 3, "m7")])
+    assert found["kind"].to_pylist() == ["position"] * 3 + ["deletion_vector", "equality"]
+    assert found["path"].to_pylist() == ["p", "named", "bound", "v", "e"]
+    assert found["offset"].to_pylist() == [None, None, None, 4, None]
+    assert found["size_bytes"].to_pylist() == [100, 100, 100, 44, 100]
+    assert found["cardinality"].to_pylist() == [None, None, None, 3, None]
+    assert found["record_count"].to_pylist() == [7, 10, 10, 3, 2]
+    assert found["file_format"].to_pylist() == ["parquet"] * 3 + ["puffin", "parquet"]
+    assert [ids or None for ids in found["equality_ids"].to_pylist()] == [None, None, None, None, [1, 2]]
+    assert found["data_sequence_number"].to_pylist() == [9] * 5 and found["spec_id"].to_pylist() == [0] * 5
+    assert found["referenced_data_file"].to_pylist() == [None, "g", "h", "f", None]
+    assert found["manifest"].to_pylist() == [4, 4, 7, 7, 7] and found["entry"].to_pylist() == [0, 1, 0, 1, 2]
+
+
+@pytest.mark.parametrize("chosen", [(0,), (2,), (3,), (4,), (0, 4), (2, 4), (1, 3)])
+def test_tables_of_some_kinds(chosen: tuple[int, ...]) -> None:
+    every = deletes(*ALL, slices=[ManifestSlice(0, 5, "m")])
+    some = deletes(*(ALL[i] for i in chosen), slices=[ManifestSlice(0, len(chosen), "m")])
+    assert some.drop_columns(["entry"]).equals(every.take(list(chosen)).drop_columns(["entry"]))
+
+
+@pytest.mark.parametrize("name", ["referenced_data_file", "content_offset", "content_size_in_bytes"])
+@pytest.mark.parametrize(("first", "second", "path"), [(2, 1, "m7"), (1, 2, "m7"), (3, 0, "m4")])
+def test_the_manifest_of_a_vector_without_its_place(name: str, first: int, second: int, path: str) -> None:
+    made = entry("w", content=1, **{k: v for k, v in VECTOR.items() if k != name})
+    slices = [ManifestSlice(4, first, "m4"), ManifestSlice(7, second, "m7")]
+    records = [ALL[0], ALL[3], made]
+    if path == "m7" and first == 1:
+        records = [ALL[0], made, ALL[3]]
+    with pytest.raises(tf.CorruptMetadataError) as caught:
+        deletes(*records, slices=slices)
+    assert (caught.value.field, caught.value.path) == (name, path)
