@@ -57,6 +57,7 @@ def test_what_each_kind_has(options: dict[str, bool]) -> None:
         ("deletionVector", {"storageType": "u", "pathOrInlineDv": "x", "cardinality": 1}),
         ("deletionVector", {"storageType": "u", "pathOrInlineDv": "x", "sizeInBytes": 1}),
         ("deletionVector", {"storageType": "u", "sizeInBytes": 1, "cardinality": 1}),
+        ("deletionVector", {"pathOrInlineDv": "x", "sizeInBytes": 1, "cardinality": 1}),
     ],
 )
 def test_fields_of_another_type(kind: str, name: str, value: Any) -> None:
