@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from tableformats_iceberg.write.commit.picked_files import Pick, check_staging, pick_of, summary_of
+from tableformats_iceberg.manifests.entries import ADDED
+from tableformats_iceberg.manifests.manifest_list import DATA, DELETES, Manifest
+from tableformats_iceberg.write.commit.picked_files import Pick, check_staging, pick_of, picked_entries, summary_of
 
 import tableformats as tf
+from tableformats.plugin import DEFAULT_LIMITS, PartitionSpec
+from tests.support.iceberg_manifests import entry, manifest_bytes
 from tests.support.iceberg_tables import parse, snapshot_json
 
 
@@ -133,3 +138,56 @@ def test_staging() -> None:
     with pytest.raises(tf.UnsupportedFeatureError) as caught:
         check_staging({"wap.id": "new"}, table())
     assert (caught.value.field, caught.value.path) == ("write.wap.enabled", "m")
+
+
+class Source:
+    """Manifests of version 3 by their path."""
+
+    specs, default_spec_id, limits = {0: PartitionSpec(0, ())}, 0, DEFAULT_LIMITS
+
+    def __init__(self, **manifests: list[dict[str, Any]]) -> None:
+        self.manifests = manifests
+        self.read: list[str] = []
+
+    def read_bytes(self, manifest: Manifest) -> tuple[bytes, str]:
+        self.read.append(manifest.path)
+        return manifest_bytes(self.manifests[manifest.path]), manifest.path
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_files_that_are_picked(version: int) -> None:
+    """Those that the snapshot 7 added itself, as new ones. Their rows get new ids."""
+    own = [
+        {**entry("a", first_row_id=40), "snapshot_id": None},
+        {**entry("b", status=0, sequence_number=1), "snapshot_id": 3},
+        {**entry("c", status=0, sequence_number=4), "snapshot_id": 7},
+    ]
+    others = [{**entry("d", status=0, sequence_number=1), "snapshot_id": 3}]
+    made = Source(m1=own, m2=others, m3=own, m4=others, m5=own)
+    listed = [
+        Manifest(path, -1, 0, content, 9, 0, added, -1, -1, -1, -1, -1, -1, None)
+        for path, content, added in (
+            ("m1", DATA, 7),
+            ("m2", DATA, 7),
+            ("m3", DELETES, 7),
+            ("m4", DATA, 3),
+            ("m5", DATA, 6),
+        )
+    ]
+    source: Any = SimpleNamespace(manifests=made)
+    (found,) = picked_entries(source, listed, table().snapshots[7], 99, version)
+    assert made.read == ["m1", "m2"]
+    spec_id, entries = found
+    assert spec_id == 0 and entries.status.tolist() == [ADDED, ADDED] and entries.snapshot_id.tolist() == [99, 99]
+    assert entries.sequence_number.tolist() == entries.file_sequence_number.tolist() == [-1, -1]
+    assert entries.members[100].to_pylist() == [b"\x02a", b"\x02c"]
+    assert (142 in entries.members) is (version == 3)
+    if version == 3:
+        assert entries.members[142].to_pylist() == [b"\x00", b"\x00"]
+
+
+def test_a_snapshot_whose_files_are_gone() -> None:
+    others = [{**entry("d", status=0, sequence_number=1), "snapshot_id": 3}]
+    source: Any = SimpleNamespace(manifests=Source(m1=others))
+    listed = [Manifest("m1", -1, 0, DATA, 9, 0, 7, -1, -1, -1, -1, -1, -1, None)]
+    assert picked_entries(source, listed, table().snapshots[7], 99, 2) == []

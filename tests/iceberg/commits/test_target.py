@@ -93,6 +93,7 @@ def test_sort_orders(fields: list[Any], columns: tuple[SortColumn, ...]) -> None
 
 def test_tables_without_sort_orders() -> None:
     assert sort_order_of({}, parse().schema) == ()
+    assert sort_order_of({"sort-orders": [{"order-id": 1, "fields": [order_field(1)]}]}, parse().schema) == ()
     assert sort_order_of({"default-sort-order-id": 7, "sort-orders": []}, parse().schema) == ()
 
 
