@@ -25,7 +25,7 @@ from ..schema import (
 from ..schema.datetimes import DAY_NANOS, format_date, format_time, format_timestamp, parse_timestamp
 from .fitting import fit, instant_nanos
 from .literals import normalized
-from .numbers import BLANKS, double_of, java_text, nearest_float, parse_number
+from .numbers import BLANKS, decimal_step, double_of, java_text, nearest_float, parse_number
 from .tree import Literal
 
 __all__ = ["cast", "printed"]
@@ -160,9 +160,8 @@ def _to_decimal(source: Literal, target: DecimalType) -> decimal.Decimal | Liter
         number = decimal.Decimal(repr(number))
     if number is None or decimal.Decimal(number).adjusted() > 1000:
         return None
-    unit = decimal.Decimal((0, (1,), -target.scale))
     exact = decimal.Decimal(number if decimal.Decimal(number).adjusted() > -1000 else 0)
-    rounded = exact.quantize(unit, decimal.ROUND_HALF_UP, _WIDE)
+    rounded = exact.quantize(decimal_step(target.scale), decimal.ROUND_HALF_UP, _WIDE)
     if abs(rounded) > target.greatest:
         return None
     return rounded.copy_abs() if rounded == 0 else rounded

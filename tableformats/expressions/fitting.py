@@ -41,7 +41,7 @@ from ..schema import (
 )
 from ..schema.datetimes import DAY_NANOS, parse_date, parse_time, parse_timestamp
 from .literals import normalized
-from .numbers import BLANKS, double_of, parse_number
+from .numbers import BLANKS, decimal_step, double_of, parse_number
 from .tree import Literal
 
 __all__ = ["Fit", "fit", "instant_nanos"]
@@ -159,9 +159,8 @@ def _fit_decimal(value: Literal, kind: DecimalType) -> Fit | None:
     outside = _outside(number, kind.greatest.copy_negate(), kind.greatest)
     if outside:
         return outside
-    unit = decimal.Decimal((0, (1,), -kind.scale))
     exact = number if isinstance(number, decimal.Decimal) else decimal.Decimal(number)
-    floor = exact.quantize(unit, decimal.ROUND_FLOOR, _WIDE)
+    floor = exact.quantize(decimal_step(kind.scale), decimal.ROUND_FLOOR, _WIDE)
     return Fit(floor.copy_abs() if floor == 0 else floor, int(floor != exact))
 
 

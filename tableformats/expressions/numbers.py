@@ -13,7 +13,7 @@ import struct
 
 from ..lazy_pattern import lazy_pattern
 
-__all__ = ["BLANKS", "double_of", "java_text", "nearest_float", "parse_number"]
+__all__ = ["BLANKS", "decimal_step", "double_of", "java_text", "nearest_float", "parse_number"]
 
 BLANKS = "".join(map(chr, range(0x21)))
 """What Java trims from a text before it reads a number."""
@@ -44,6 +44,11 @@ def parse_number(text: str) -> float | decimal.Decimal | None:
         return float.fromhex(found[1]) if found else None
     except OverflowError:
         return -math.inf if text.startswith("-") else math.inf
+
+
+def decimal_step(scale: int) -> decimal.Decimal:
+    """The step between two numbers of so many digits behind the point."""
+    return decimal.Decimal(f"1e{-scale}")
 
 
 def double_of(number: Number) -> float:

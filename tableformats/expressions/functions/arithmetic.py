@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow.compute as pc
 
 from ...schema import INTEGER_RANGES, DecimalType, Type, is_floating, is_integer, is_numeric
-from ..numbers import nearest_float
+from ..numbers import decimal_step, nearest_float
 from ..tree import Function, Literal
 from .coercion import (
     DOUBLE,
@@ -208,17 +208,12 @@ def _decimal_value(op: str, a: decimal.Decimal, b: decimal.Decimal) -> decimal.D
 
 def rounded(value: decimal.Decimal, kind: DecimalType, strict: bool) -> decimal.Decimal | None:
     """``value`` as ``kind``, rounded half up. Out of range it is an error, or NULL if not ``strict``."""
-    result = value.quantize(_step(kind.scale), decimal.ROUND_HALF_UP, _EXACT)
+    result = value.quantize(decimal_step(kind.scale), decimal.ROUND_HALF_UP, _EXACT)
     if result.is_nan() or abs(result) > kind.greatest:
         if strict:
             raise RowError(OVERFLOW)
         return None
     return result.copy_abs() if result == 0 else result
-
-
-def _step(digits: int) -> decimal.Decimal:
-    """The step between numbers of so many digits behind the point."""
-    return decimal.Decimal(f"1e{-digits}")
 
 
 def _bind_same(*names: str) -> Callable[[Function], Function]:
@@ -377,9 +372,9 @@ def _rounded_number(value: Any, digits: int, mode: str, gives: Type, ansi: bool)
         if not math.isfinite(value) or digits >= 400:
             return value + 0.0
         # The digits of a FLOAT are those of the DOUBLE that it is: 0.3499999940395355.
-        result = decimal.Decimal(repr(value)).quantize(_step(digits), mode, _EXACT)
+        result = decimal.Decimal(repr(value)).quantize(decimal_step(digits), mode, _EXACT)
         return (float(result) if gives == DOUBLE else nearest_float(result)) + 0.0  # never -0.0
-    exact = decimal.Decimal(value).quantize(_step(digits), mode, _EXACT)
+    exact = decimal.Decimal(value).quantize(decimal_step(digits), mode, _EXACT)
     if isinstance(gives, DecimalType):
         return rounded(exact, gives, ansi)
     low, high = INTEGER_RANGES[name_of(gives)]
