@@ -62,7 +62,7 @@ def _converted(source: Literal, target: Type, ansi: bool) -> Any:
         return _to_integer(source, target, ansi)
     if is_floating(target):
         number = _number(source)
-        if str(source.type).startswith("timestamp") and isinstance(number, decimal.Decimal):
+        if str(source.type).startswith("timestamp"):
             number = float(number.scaleb(6, _WIDE)) / 1e6  # Spark rounds the microseconds first
         return None if number is None else nearest_float(number) if name == "float" else double_of(number)
     if isinstance(target, DecimalType):

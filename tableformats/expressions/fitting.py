@@ -173,7 +173,7 @@ def _fit_floating(value: Literal) -> Fit | None:
         return Fit(math.nan)
     is_text = isinstance(value.value, str)  # which is rounded before it is compared
     if math.isinf(double) and not is_text and not (isinstance(number, float) and math.isinf(number)):
-        return Fit(double, -1 if double > 0 else 1)
+        return Fit(double, -1 if double == math.inf else 1)
     return Fit(double + 0.0)  # -0.0 + 0.0 is 0.0
 
 

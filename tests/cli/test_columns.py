@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import math
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import click
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tableformats as tf
-from tableformats.cli import main
+from tableformats.cli import commands, main
 from tableformats.cli.columns import json_objects, slices, texts_of
 from tableformats.cli.options import as_number
 from tableformats.cli.output import print_json, print_records
-from tableformats.cli.values import json_value, rows_of, value_text, values_of
+from tableformats.cli.values import is_number, json_value, rows_of, value_text, values_of
 
 LEAVES = [
     (pa.int64(), st.integers(-(2**63), 2**63 - 1)),
@@ -119,3 +121,87 @@ def test_partition_fields_are_described(tmp_path: Path, capsys: pytest.CaptureFi
     assert main(["describe", str(tmp_path / "t")]) == 0
     (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("Partitioned by")]
     assert line.split("  ")[-1].strip() == "a, truncate[3](b)"
+
+
+def test_partitions_and_deletes_of_files() -> None:
+    partitions = pa.array([{"day": 3, "kind": None}, {"day": None, "kind": "a\x1b"}, {"day": -1, "kind": ""}])
+    assert commands._partition_texts(partitions) == ["day=3, kind=null", "day=null, kind=a\\x1b", "day=-1, kind="]
+    assert commands._partition_texts(pa.array([{"a\nb": 1.5}])) == ["a\\nb=1.5"]
+    assert commands._partition_texts(pa.array([{}, {}], pa.struct([]))) == ["", ""]
+    kinds = ["equality", "deletion_vector", "position", "equality"]
+    assert commands._kinds_text([{"kind": kind} for kind in kinds]) == "equality, position, vector"
+    assert commands._kinds_text([]) == commands._kinds_text(None) == ""
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [
+        ((), {}),
+        (("a",), {"a": None}),
+        (("a=2",), {"a": 2.0}),
+        (("a=-inf",), {"a": -math.inf}),
+        (("all",), {"a": None, "b": None}),
+        (("a=2", "all"), {"a": 2.0, "b": None}),
+        (("all", "b=1e3"), {"a": None, "b": 1000.0}),
+        (("a=1", "a=2"), {"a": 2.0}),
+        (("a=",), "'a=' has no number behind '='"),
+        (("a=nan",), "'a=nan' has no number behind '='"),
+        (("b=x",), "'b=x' has no number behind '='"),
+        (("all=1",), "there is no check 'all'; the checks are a, b, all"),
+        (("c",), "there is no check 'c'; the checks are a, b, all"),
+    ],
+)
+def test_checks_that_fail_a_command(given: tuple[str, ...], found: dict[str, float | None] | str) -> None:
+    checks = {"a": 0.5, "b": 7.0}
+    if isinstance(found, str):
+        with pytest.raises(click.BadParameter) as caught:
+            commands._thresholds(given, checks)
+        assert caught.value.message == found
+    else:
+        assert commands._thresholds(given, checks) == found
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        (None, None),
+        (True, True),
+        (5, 5),
+        ("a\ud800", "a\\ud800"),
+        (1.5, 1.5),
+        (math.inf, "Infinity"),
+        (-math.inf, "-Infinity"),
+        (math.nan, "NaN"),
+        (b"\xff\x00", "/wA="),
+        (Decimal("1.50"), "1.50"),
+        (dt.date(2024, 2, 29), "2024-02-29"),
+        (dt.time(1, 2, 3, 4), "01:02:03.000004"),
+        (dt.datetime(2024, 2, 29, 1), "2024-02-29T01:00:00"),
+        (dt.datetime(2024, 2, 29, 1, tzinfo=dt.timezone.utc), "2024-02-29T01:00:00Z"),
+        (dt.datetime(2024, 2, 29, 1, tzinfo=dt.timezone(dt.timedelta(hours=2))), "2024-02-28T23:00:00Z"),
+        ([(1, b"a")], [[1, "YQ=="]]),
+        ({1: {"x": math.nan}}, {"1": {"x": "NaN"}}),
+        (range(2), "range(0, 2)"),
+    ],
+)
+def test_values_in_the_types_of_json(value: Any, written: Any) -> None:
+    assert json_value(value) == written and type(json_value(value)) is type(written)
+
+
+def test_values_that_python_lacks() -> None:
+    days = pa.array([3_000_000, None, 1], pa.int32()).view(pa.date32())
+    assert values_of(days) == ["+10183-09-21", None, dt.date(1970, 1, 2)]
+    for unit, zone, value in (("s", None, 2**42), ("ms", "UTC", 2**52), ("us", "UTC", 2**62)):
+        found = values_of(pa.array([value, None], pa.timestamp(unit, zone)))
+        assert found[0].startswith("+14") and found[0][7] == "-" and "T" in found[0] and found[1] is None
+        assert found[0].endswith("Z") == (zone is not None)
+    nanos = pa.array([1_001, None], pa.timestamp("ns", "UTC"))
+    assert list(map(value_text, values_of(nanos))) == ["1970-01-01T00:00:00.000001001Z", ""]
+    nested = pa.array([[{"d": [(1, 3_000_000)]}], None], pa.list_(pa.struct([("d", pa.map_(pa.int8(), pa.int32()))])))
+    wide = nested.cast(pa.list_(pa.struct([("d", pa.map_(pa.int8(), pa.date32()))])))
+    assert values_of(wide) == [[{"d": [(1, "+10183-09-21")]}], None]
+
+
+def test_which_columns_are_numbers() -> None:
+    numbers = (pa.int8(), pa.uint64(), pa.float32(), pa.decimal128(5, 2))
+    assert all(map(is_number, numbers)) and not any(map(is_number, (pa.string(), pa.bool_(), pa.date32(), pa.null())))

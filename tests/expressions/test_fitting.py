@@ -275,6 +275,11 @@ CASTS: list[tuple[Any, str, str | Type, Any, Any]] = [
     (2**31 - 1, "date", "timestamp", ValueError, None),
     (7, "timestamp", "timestamp_ntz", 7, 7),
     (1, "int", "timestamp_ntz", InvalidPredicateError, InvalidPredicateError),
+    (1, "timestamp", "timestamp_ns", 1_000, 1_000),
+    (2**31 - 1, "date", "timestamp_ns", InvalidPredicateError, InvalidPredicateError),
+    (b"ab", "binary", FixedType(2), b"ab", b"ab"),
+    (b"abc", "binary", FixedType(2), InvalidPredicateError, InvalidPredicateError),
+    (Decimal("0.1234567890123456789"), "decimal", "double", 0.12345678901234568, 0.12345678901234568),
     (None, "int", "string", None, None),
 ]
 

@@ -311,6 +311,10 @@ EQUIVALENT: dict[str, str] = {
     "tableformats/expressions/functions/arithmetic.py:_decimal_value: rest < 0 -> (rest <= 0)": (
         "pmod leaves a rest of 0 as it is"
     ),
+    "tableformats/expressions/casts.py:_to_integer: whole - least -> (whole + least)": (
+        "twice the least number is a multiple of how many there are"
+    ),
+    "tableformats/expressions/casts.py:_to_integer: 80 -> 81": "both powers are beyond all integers",
     **{
         f"tableformats/expressions/functions/nested.py:_element: {change}": "the position 0 has no element in any case"
         for change in ("position < 0 -> (position <= 0)", "0 -> 1")
