@@ -165,13 +165,12 @@ def interval(parts: list[tuple[str, str]], ansi: bool) -> Function:
     return _interval(micros, "microsecond", ansi)
 
 
-def interval_fields(text: str, first: str, last: str, ansi: bool) -> Function:
+def interval_fields(text: str, first: str, last: str, ansi: bool) -> Value:
     """``INTERVAL '1-2' YEAR TO MONTH``. Raises InvalidPredicateError where the text has other fields."""
     pattern = _RANGES.get((UNITS.get(first, ""), UNITS.get(last, "")))
     if pattern is None:
         raise InvalidPredicateError(f"there is no interval of {first} TO {last}")
     body = text.strip()
-    sign = -1 if body[:1] == "-" else 1
     match = re.fullmatch(pattern, body[1:] if body[:1] in ("-", "+") else body)
     if match is None:
         raise InvalidPredicateError(f"{text!r} is no interval of {first} TO {last}")
@@ -180,7 +179,7 @@ def interval_fields(text: str, first: str, last: str, ansi: bool) -> Function:
     if any(float(amount) >= limits[unit] + 1 for amount, unit in parts[1:]):
         raise InvalidPredicateError(f"{text!r} is no interval of {first} TO {last}")
     found = interval(parts, ansi)
-    return found if sign > 0 else _negated(found)
+    return negative(found, ansi) if body[:1] == "-" else found
 
 
 def interval_text(text: str) -> list[tuple[str, str]]:
@@ -198,12 +197,6 @@ def interval_text(text: str) -> list[tuple[str, str]]:
     if not parts:
         raise InvalidPredicateError(f"{text!r} is no interval", hint="Write INTERVAL '1 day 2 hours'.")
     return parts
-
-
-def _negated(found: Function) -> Function:
-    amount, unit = found.arguments
-    assert isinstance(amount, Literal)
-    return Function("interval", (Literal(-amount.value), unit), ansi=found.ansi)
 
 
 def _interval(amount: int, unit: str, ansi: bool) -> Function:
