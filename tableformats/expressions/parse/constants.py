@@ -16,7 +16,17 @@ from ..casts import cast
 from ..tree import Function, Literal, Value
 from .lexing import MAX_DIGITS
 
-__all__ = ["TYPED_LITERALS", "UNITS", "cast_value", "interval", "interval_fields", "negative", "type_named", "typed"]
+__all__ = [
+    "TYPED_LITERALS",
+    "UNITS",
+    "cast_value",
+    "interval",
+    "interval_fields",
+    "negated_interval",
+    "negative",
+    "type_named",
+    "typed",
+]
 
 _TYPES = {
     "BOOLEAN": "boolean",
@@ -137,10 +147,15 @@ def negative(value: Value, ansi: bool) -> Value:
         if isinstance(number, (int, float)) and not edge and (value.type is None or is_numeric(value.type)):
             return Literal(-number, value.type)
     if isinstance(value, Function) and value.name == "interval":
-        amount, unit = value.arguments
-        assert isinstance(amount, Literal)
-        return Function("interval", (Literal(-amount.value), unit), ansi=value.ansi)
+        return negated_interval(value)
     return Function("negative", (value,), ansi=ansi)
+
+
+def negated_interval(value: Function) -> Function:
+    """The interval back."""
+    amount, unit = value.arguments
+    assert isinstance(amount, Literal)
+    return Function("interval", (Literal(-amount.value), unit), ansi=value.ansi)
 
 
 def interval(parts: list[tuple[str, str]], ansi: bool) -> Function:
@@ -165,7 +180,7 @@ def interval(parts: list[tuple[str, str]], ansi: bool) -> Function:
     return _interval(micros, "microsecond", ansi)
 
 
-def interval_fields(text: str, first: str, last: str, ansi: bool) -> Value:
+def interval_fields(text: str, first: str, last: str, ansi: bool) -> Function:
     """``INTERVAL '1-2' YEAR TO MONTH``. Raises InvalidPredicateError where the text has other fields."""
     pattern = _RANGES.get((UNITS.get(first, ""), UNITS.get(last, "")))
     if pattern is None:
@@ -179,7 +194,7 @@ def interval_fields(text: str, first: str, last: str, ansi: bool) -> Value:
     if any(float(amount) >= limits[unit] + 1 for amount, unit in parts[1:]):
         raise InvalidPredicateError(f"{text!r} is no interval of {first} TO {last}")
     found = interval(parts, ansi)
-    return negative(found, ansi) if body[:1] == "-" else found
+    return negated_interval(found) if body[:1] == "-" else found
 
 
 def interval_text(text: str) -> list[tuple[str, str]]:

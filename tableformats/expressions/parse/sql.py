@@ -451,16 +451,11 @@ class SqlParser(Cursor):
                 last = self.take().word
                 with self.located(start):
                     found = constants.interval_fields(body, unit, last, self._ansi)
-                    return found if sign != "-" else self._negated(found)
+                    return constants.negated_interval(found) if sign == "-" else found
             opposite = body.strip()[1:] if body.strip()[:1] == "-" else "-" + body.strip().lstrip("+")
             parts.append((opposite if sign == "-" else body, unit))
         with self.located(start):
             return constants.interval(parts, self._ansi)
-
-    def _negated(self, interval: Function) -> Function:
-        found = constants.negative(interval, self._ansi)
-        assert isinstance(found, Function)
-        return found
 
     def _case(self) -> Function:
         start = self.take()
