@@ -47,6 +47,6 @@ def begin_creation(storage: Storage, options: OpenOptions, request: CreateReques
             start = None
     if start is None:
         start = created(location, None if place is None else place.table_id, request, storage)
-    directory = location if place is None else storage.resolve_one(location)
+    directory = storage.resolve_one(location)
     files = TableFiles(storage, start.state.parsed.location, directory, options.relocate, options.cache)
     return IcebergTransaction(files, swap, start)

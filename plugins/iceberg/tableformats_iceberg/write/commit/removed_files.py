@@ -19,6 +19,7 @@ from ...avro._avro import read_varint
 from ...manifests.entries import DELETED, EQUALITY_DELETES, Entries
 from ...manifests.manifest_list import DATA, DELETES, Manifest
 from ...manifests.source import ManifestSource
+from ..encode.avro_encoding import varint
 from ..encode.carried_entries import carried_entries
 from ..encode.entry_batches import EntryBatch
 from ..encode.layouts import PARTITION
@@ -138,7 +139,7 @@ def count_removed(counts: SnapshotCounts, entries: EntryBatch, spec_id: int, con
         return
     # The members' encoded values: content is one varint, and a deletion vector has an offset in its file.
     kinds = gone.members[134]
-    is_equality = to_numpy(pc.equal(kinds, pa.scalar(bytes([2 * EQUALITY_DELETES]), pa.binary())))
+    is_equality = to_numpy(pc.equal(kinds, pa.scalar(varint(EQUALITY_DELETES), pa.binary())))
     is_vector = np.zeros(len(gone), bool)
     if 144 in gone.members:
         is_vector = ~to_numpy(pc.equal(gone.members[144], pa.scalar(b"\x00", pa.binary()))) & ~is_equality

@@ -160,7 +160,7 @@ def _written(data: bytes, entries: EntryBatch, spec: PartitionSpec, content: int
         files.append(int(np.count_nonzero(chosen)))
         rows.append(int(entries.record_count[chosen].sum()))
     live = entries.sequence_number[entries.status != DELETED]
-    least = int(live.min()) if len(live) and (live >= 0).all() else int(live[live >= 0].min(initial=_NO_LEAST))
+    least = int(live[live >= 0].min(initial=_NO_LEAST))
     summaries = tuple(_summary(values, f.type) for values, f in zip(entries.partition, spec.fields, strict=True))
     least = -1 if least == _NO_LEAST else least
     row = Manifest._make(("", len(data), spec.id, content, -1, least, None, *files, *rows, None))
