@@ -41,6 +41,33 @@ def test_longs(values: list[int]) -> None:
     assert [encoding.varint(value) for value in values] == encoding.longs(np.array(values, np.int64)).to_pylist()
 
 
+@pytest.mark.parametrize(
+    ("value", "octets"),
+    [
+        (0, "00"),
+        (-1, "01"),
+        (1, "02"),
+        (63, "7e"),
+        (-64, "7f"),
+        (64, "8001"),
+        (-65, "8101"),
+        (8191, "fe7f"),
+        (8192, "808001"),
+        (2**62 - 1, "feffffffffffffff7f"),
+        (2**62, "80808080808080808001"),
+        (2**63 - 1, "feffffffffffffffff01"),
+        (-(2**63), "ffffffffffffffffff01"),
+    ],
+)
+def test_one_integer(value: int, octets: str) -> None:
+    """In the fewest bytes, alone and among many of other sizes."""
+    assert encoding.varint(value).hex() == octets
+    for others in ([], [0] * 20, [2**40, -3, 64, 2**62] * 5):
+        many = encoding.longs(np.array([*others, value, *others], np.int64)).to_pylist()
+        assert many[len(others)].hex() == octets and len(many) == 2 * len(others) + 1
+        assert many[: len(others)] == many[len(others) + 1 :] == [encoding.varint(other) for other in others]
+
+
 @given(st.lists(st.none() | st.text()), st.integers(0, 3))
 def test_texts(values: list[str | None], start: int) -> None:
     array = pa.array(values, pa.string()).slice(start)

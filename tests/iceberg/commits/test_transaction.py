@@ -318,6 +318,18 @@ def test_directories_of_the_properties(tmp_path: Path, properties: dict[str, str
     found.check(TableChange("alter", metadata=MetadataChange(properties={field: None})))
 
 
+def test_properties_that_a_change_sets(tmp_path: Path) -> None:
+    """Only those are checked: others may be wrong still, and what is taken away has no value."""
+    found = begun(tmp_path, properties={"write.target-file-size-bytes": "x", "write.wap.enabled": "x"})
+    for properties in ({}, {"write.target-file-size-bytes": None}, {"write.target-file-size-bytes": "5"}):
+        found.check(TableChange("alter", metadata=MetadataChange(properties=properties)))
+    with pytest.raises(tf.UnsupportedFeatureError) as caught:
+        found.check(TableChange("alter", metadata=MetadataChange(properties={"write.metadata.metrics.default": "x"})))
+    assert caught.value.field == "write.metadata.metrics.default"
+    with pytest.raises(tf.UnsupportedFeatureError):
+        found.check(TableChange("append", SOME))
+
+
 def test_files_of_changed_rows(tmp_path: Path) -> None:
     with pytest.raises(tf.UnsupportedFeatureError) as caught:
         begun(tmp_path).check(TableChange("append", SOME, changed_rows=SOME))

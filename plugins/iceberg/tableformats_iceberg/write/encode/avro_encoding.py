@@ -66,7 +66,7 @@ def longs(values: np.ndarray) -> pa.BinaryArray:
     np.cumsum(widths, out=offsets[1:])
     data = np.zeros(int(offsets[-1]), np.uint8)
     rows = np.arange(len(bits))
-    for step in range(int(widths.max(initial=0))):
+    for step in range(int(widths.max())):
         follows = np.where(widths[rows] > step + 1, 0x80, 0).astype(np.uint8)
         data[offsets[rows] + step] = ((bits[rows] >> np.uint64(7 * step)) & np.uint64(0x7F)).astype(np.uint8) | follows
         rows = rows[follows != 0]
