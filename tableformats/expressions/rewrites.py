@@ -49,7 +49,7 @@ def rewritten(holds: Holds) -> Expression:
     if len(arguments) != 2 or name not in ("=", "<=>", "!=", "<", "<=", ">", ">="):
         return holds
     left, right = arguments
-    if isinstance(left, Literal) and isinstance(right, Function):
+    if isinstance(left, Literal):
         name, left, right = _FLIPPED.get(name, name), right, left
     if not isinstance(left, Function) or not isinstance(right, Literal) or right.value is None:
         return holds

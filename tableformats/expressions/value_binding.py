@@ -8,8 +8,8 @@ computed is an error at once, unless CASE or its kind decides whether anybody ne
 from __future__ import annotations
 
 import decimal
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -139,14 +139,7 @@ class ValueBinder:
             return self.value(simpler)
         if simpler is not node:
             return self._prepared(simpler)
-        first, *others = node.arguments or (None,)
-        arguments = [] if first is None else [self.value(first)]
-        if name in _LAZY:
-            with self.guarded():
-                arguments += [self.value(argument) for argument in others]
-        else:
-            arguments += [self.value(argument) for argument in others]
-        return replace(node, arguments=tuple(arguments))
+        return replace(node, arguments=tuple(self._each(node, node.arguments, self.value)))
 
     def _instant(self, name: str) -> Literal | None:
         if name == "current_date":
@@ -163,7 +156,13 @@ class ValueBinder:
         _refuse_collations(node)
         if not any(isinstance(argument, Function) and argument.type is None for argument in node.arguments):
             node = _definition(node.name).rule(node)
-        return self._folded(replace(node, arguments=tuple(self._folded(argument) for argument in node.arguments)))
+        return self._folded(replace(node, arguments=tuple(self._each(node, node.arguments, self._folded))))
+
+    def _each(self, node: Function, arguments: Sequence[Value], function: Callable[[Value], Value]) -> Iterator[Value]:
+        """``function`` of each argument. A choice evaluates the first one alone on every row."""
+        for i, argument in enumerate(arguments):
+            with self.guarded() if i and node.name in _LAZY else nullcontext():
+                yield function(argument)
 
     def _folded(self, node: Value) -> Value:
         """The literal that a function of literals is."""
@@ -252,7 +251,7 @@ def typed(literal: Literal) -> Literal:
         precision = max(count, scale)
         if precision > 38:
             raise InvalidPredicateError(f"{value} has more than 38 digits", hint="Write it as 1e40 for a DOUBLE.")
-        return Literal(value, DecimalType(max(precision, 1), scale))
+        return Literal(value, DecimalType(precision, scale))
     return normalized(literal)
 
 

@@ -127,6 +127,39 @@ def test_what_stays(condition: ex.Function) -> None:
     assert isinstance(bind(ex.Holds(condition), SCHEMA), ex.Holds)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "contains(coalesce(s, 'ab'), 'a')",
+        "startswith(left(s, 2), 'a')",
+        "year(day) = i",
+        "i = year(day)",
+        "year(day) < year(ts)",
+        "i + i IN (1, 2)",
+        "year(day) IN (1970, i)",
+        "coalesce(s, 'a', 'b') = 'a'",
+        "coalesce(s, left(s, 1)) = 'a'",
+        "coalesce(upper(s), 'a') = 'a'",
+        "coalesce(CAST(i AS BIGINT), 5L) = 5",
+        "left(upper(s), 1) = 'A'",
+        "substring(s, 1) = 'a'",
+        "left(s, i) = 'a'",
+        "substring(s, 1, 1) = 'ab'",
+        "substring(s, -1, 1) = 'a'",
+        "CAST(i AS SMALLINT) = 1",
+        "CAST(i AS DOUBLE) = 1",
+        "month(ts) = 1",
+        "trunc(day, 'week') = DATE'1970-01-01'",
+        "trunc(CAST(ts AS DATE), 'year') = DATE'1970-01-01'",
+        "date_trunc('week', ts) = TIMESTAMP'1970-01-01 00:00:00'",
+        "date_trunc(s, ts) = TIMESTAMP'1970-01-01 00:00:00'",
+        "year(last_day(day)) = 1970",
+    ],
+)
+def test_conditions_that_are_computed(text: str) -> None:
+    assert any(isinstance(node, ex.Holds) for node in ex.walk(bind(parse_filter(text), SCHEMA)))
+
+
 def test_in_is_an_or() -> None:
     found = bind(ex.Holds(call("in", call("year", column("day")), 2023, None)), SCHEMA)
     for day, wanted in ((DAYS[9], True), (0, None), (None, None)):
