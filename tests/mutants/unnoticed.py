@@ -197,6 +197,12 @@ EQUIVALENT: dict[str, str] = {
     "PlannedPaths(files[\"path\"]) if are_few else None -> (None if are_few else PlannedPaths(files['path']))": (
         "deletes of files that are not planned belong to none of those that are"
     ),
+    **{
+        f"plugins/iceberg/tableformats_iceberg/write/encode/carried_entries.py:_decoded: {change}": (
+            "manifests that are read together say what each says alone"
+        )
+        for change in ("len(reads) > 1 -> (len(reads) >= 1)", "1 -> 2")
+    },
     "plugins/iceberg/tableformats_iceberg/write/encode/carried_entries.py:_decoded: "
     "len(reads) > 1 and all(decodes_at_once(r.header) for r in reads)"
     " -> ((len(reads) > 1) or (all((decodes_at_once(r.header) for r in reads))))": (
