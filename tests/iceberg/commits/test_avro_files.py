@@ -15,7 +15,7 @@ from tableformats_iceberg.write.encode.avro_files import Codec, codec_of, contai
 
 import tableformats as tf
 from tableformats.plugin import DEFAULT_LIMITS, PartitionSpec
-from tests.support.iceberg_manifests import entry, manifest_bytes
+from tests.support.iceberg_manifests import entry, entry_schema, manifest_bytes
 
 NAME, LEVEL = "write.manifest.compression-codec", "write.manifest.compression-level"
 
@@ -144,12 +144,17 @@ def test_the_entries_of_each(at_once: bool, monkeypatch: pytest.MonkeyPatch) -> 
         "m3": manifest_bytes([entry("e"), entry("f"), entry("g")]),
     }
     source: Any = Source(**made)
-    found = list(carried_entries.carried_entries(source, [listed(path, number=n) for n, path in enumerate(made, 7)], 2))
+    counts = [(2, 0), (0, 1), (3, 0)]
+    rows = [
+        listed(path, number=n)._replace(length=len(made[path]), added_files=added, existing_files=old)
+        for n, (path, (added, old)) in enumerate(zip(made, counts, strict=True), 7)
+    ]
+    found = list(carried_entries.carried_entries(source, rows, 2))
     groups = [group for one in found for group in paths_of(one)]
     assert groups == [["a", "c"], ["d"], ["e", "f", "g"]] and len(found) == (1 if at_once else 3)
     numbers = [number for one in found for number in one.entries.sequence_number.tolist()]
     assert numbers == [7, 7, 3, 9, 9, 9]
-    (alone,) = carried_entries.carried_entries(source, [listed("m3")], 2)
+    (alone,) = carried_entries.carried_entries(source, rows[2:], 2)
     assert paths_of(alone) == [["e", "f", "g"]] and alone.entries.status.tolist() == [0, 0, 0]
 
 
@@ -174,3 +179,32 @@ def test_a_spec_that_the_table_does_not_have() -> None:
     with pytest.raises(tf.CorruptMetadataError) as caught:
         list(carried_entries.carried_entries(source, [listed("m1")._replace(spec_id=5)], 2))
     assert (caught.value.field, caught.value.path) == ("partition_spec_id", "m1") and "5" in str(caught.value)
+
+
+def test_what_is_said_of_nobody() -> None:
+    """A manifest whose snapshot is not known; and entries without a number of their file, which stays unknown."""
+    source: Any = Source(m1=manifest_bytes([entry("a")]))
+    (found,) = carried_entries.carried_entries(source, [listed("m1")._replace(added_snapshot_id=None)], 2)
+    assert found.entries.snapshot_id.tolist() == [0] and found.entries.file_sequence_number.tolist() == [9]
+    schema = entry_schema()
+    schema["fields"] = [f for f in schema["fields"] if f["field-id"] != 4]
+    out = io.BytesIO()
+    fastavro.writer(out, fastavro.parse_schema(schema), [entry("a"), entry("b", status=0, sequence_number=3)])
+    source = Source(m1=out.getvalue())
+    (found,) = carried_entries.carried_entries(source, [listed("m1")], 2)
+    assert found.entries.sequence_number.tolist() == [9, 3]
+    assert found.entries.file_sequence_number.tolist() == [9, -1]
+
+
+@pytest.mark.parametrize("field_id", [103, 104])
+def test_members_that_every_manifest_has(field_id: int) -> None:
+    schema = entry_schema()
+    file = schema["fields"][-1]["type"]
+    (name,) = [f["name"] for f in file["fields"] if f["field-id"] == field_id]
+    file["fields"] = [f for f in file["fields"] if f["field-id"] != field_id]
+    out = io.BytesIO()
+    fastavro.writer(out, fastavro.parse_schema(schema), [entry("a")])
+    source: Any = Source(m1=out.getvalue())
+    with pytest.raises(tf.CorruptMetadataError) as caught:
+        list(carried_entries.carried_entries(source, [listed("m1")], 2))
+    assert caught.value.field == name

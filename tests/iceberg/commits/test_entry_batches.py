@@ -29,7 +29,7 @@ def rows_of(found: EntryBatch) -> list[int]:
     return columns[0]
 
 
-@pytest.mark.parametrize(("start", "stop"), [(0, 6), (0, 2), (2, 4), (4, 6), (5, 6), (3, 3), (0, 0)])
+@pytest.mark.parametrize(("start", "stop"), [(0, 6), (1, 6), (0, 5), (0, 2), (2, 4), (4, 6), (5, 6), (3, 3), (0, 0)])
 def test_slices(start: int, stop: int) -> None:
     assert rows_of(batch(6).slice(start, stop)) == [*range(start, stop)]
 
@@ -41,6 +41,7 @@ def test_chosen_rows(rows: list[int]) -> None:
 
 def test_batches_one_after_the_other() -> None:
     assert rows_of(EntryBatch.concat([batch(2), batch(3, 2), batch(1, 5)])) == [*range(6)]
+    assert rows_of(EntryBatch.concat([batch(2), batch(3, 2)])) == [*range(5)]
     assert rows_of(EntryBatch.concat([batch(2)])) == [0, 1]
 
 
