@@ -202,6 +202,85 @@ def test_branches_that_are_none(tmp_path: Path, branch: str) -> None:
         begun(tmp_path, branch)
 
 
+def test_ten_branches_are_named(tmp_path: Path) -> None:
+    refs = {f"b{n:02d}": {"snapshot-id": 1, "type": "branch"} for n in range(12)}
+    with pytest.raises(tf.SnapshotNotFoundError) as caught:
+        begun(tmp_path, "other", **{**TWO, "refs": {**refs, "main": REFS["main"]}})
+    assert caught.value.hint == "The table's branches: " + ", ".join(f"b{n:02d}" for n in range(10))
+
+
+class Swap:
+    """Tells what it is asked."""
+
+    def __init__(self, outcome: PutOutcome = PutOutcome.LOST) -> None:
+        self.outcome = outcome
+        self.asked: list[Any] = []
+
+    def part(self, requirements: Any, updates: Any) -> Any:
+        return requirements, updates
+
+    def looked_up(self, outcome: PutOutcome, requirements: Any, updates: Any) -> PutOutcome:
+        self.asked.append((outcome, requirements, updates))
+        return self.outcome
+
+    def commit(self, current: Any, requirements: Any, updates: Any, *made: Any) -> PutOutcome:
+        self.asked.append((requirements, updates, made))
+        return self.outcome
+
+
+def test_a_part_of_a_commit_to_several_tables(tmp_path: Path) -> None:
+    """Files are stored where there is a snapshot; an outcome that is not won is looked up."""
+    found = begun(tmp_path)
+    swap: Any = Swap()
+    found._swap = swap
+    asked = MetadataChange(properties={"a": "b"})
+    found.stage_metadata(asked)
+    prepared = found.prepare(TableChange("alter", metadata=asked))
+    requirements, updates = vars(prepared)["updates"]
+    assert [one["action"] for one in updates] == ["set-properties"] and prepared.store() is None
+    assert found.settle(PutOutcome.WON) is PutOutcome.WON and swap.asked == []
+    assert found.settle(PutOutcome.UNKNOWN) is PutOutcome.LOST
+    assert swap.asked == [(PutOutcome.UNKNOWN, requirements, updates)]
+    found = begun(tmp_path / "t")
+    found._swap = swap
+    prepared = found.prepare(TableChange("append"))
+    assert [one["action"] for one in vars(prepared)["updates"][1]] == ["add-snapshot", "set-snapshot-ref"]
+    assert not list((tmp_path / "t" / "metadata").glob("snap-*"))
+    prepared.store()
+    assert len(list((tmp_path / "t" / "metadata").glob("snap-*"))) == 1
+    assert found.settle(PutOutcome.LOST) is PutOutcome.LOST
+    assert not list((tmp_path / "t" / "metadata").glob("snap-*"))
+
+
+def test_a_try_of_metadata_alone_stores_nothing(tmp_path: Path) -> None:
+    found = begun(tmp_path)
+    swap: Any = Swap(PutOutcome.WON)
+    found._swap = swap
+    asked = MetadataChange(properties={"a": "b"})
+    found.stage_metadata(asked)
+    assert found.try_commit(TableChange("alter", metadata=asked)) is PutOutcome.WON
+    found = begun(tmp_path / "t")
+    found._swap = swap
+    assert found.try_commit(TableChange("append")) is PutOutcome.WON
+    (_, _, first), (_, _, second) = swap.asked
+    assert first == () and [one.__name__ for one in second] == ["flush"]
+
+
+def test_a_change_is_made_upon_newer_metadata(tmp_path: Path) -> None:
+    """Which is read, unless those who asked for the winners have read it."""
+    found = begun(tmp_path)
+    newer = metadata_json(location=str(tmp_path), properties={"x": "y"})
+    (tmp_path / "metadata" / "v2.metadata.json").write_text(json.dumps(newer))
+    change = TableChange("append", SOME)
+    assert found.rebase(change) is change and found._state.parsed.properties == {"x": "y"}
+    (tmp_path / "metadata" / "v3.metadata.json").write_text(json.dumps({**newer, "properties": {}}))
+    found._change = change
+    assert list(found.winners()) == []
+    (tmp_path / "metadata" / "v4.metadata.json").write_text(json.dumps({**newer, "properties": {"z": ""}}))
+    found.rebase(change)
+    assert found._state.parsed.properties == {}
+
+
 def test_unknown_outcomes(tmp_path: Path) -> None:
     found = begun(tmp_path)
     error = found.unknown_outcome()
