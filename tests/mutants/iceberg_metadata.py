@@ -341,4 +341,20 @@ MUTANTS = (
         "a moved table's paths have the scheme that its location has",
         (*_TABLE, "iceberg/test_update.py"),
     ),
+    Mutant(
+        "rounded-defaults",
+        "iceberg:_default_value",
+        "found != stored or found.copy_abs() > kind.greatest",
+        "found.copy_abs() > kind.greatest",
+        "a default with more digits behind the point than its column is rounded",
+        ("iceberg/test_default_values.py",),
+    ),
+    Mutant(
+        "fixed-defaults-of-any-length",
+        "iceberg:_default_value",
+        "len(octets) != kind.length",
+        "False",
+        "a default of a fixed column has any length",
+        ("iceberg/test_default_values.py",),
+    ),
 )

@@ -223,12 +223,16 @@ def _default_value(node: Node, kind: Type) -> Any:
         pairs = zip(keys, values, strict=True)
         return [(_default_value(k, kind.key.type), _default_value(v, kind.value.type)) for k, v in pairs]
     if isinstance(kind, DecimalType):
-        found = decimal.Decimal(_checked(value, str)).quantize(decimal.Decimal(f"1e{-kind.scale}"), context=EXACT)
-        if found.copy_abs() > kind.greatest:
+        stored = decimal.Decimal(_checked(value, str))
+        found = stored.quantize(decimal.Decimal(f"1e{-kind.scale}"), context=EXACT)
+        if found != stored or found.copy_abs() > kind.greatest:
             raise ValueError
         return found
     if isinstance(kind, FixedType):
-        return bytes.fromhex(_checked(value, str))
+        octets = bytes.fromhex(_checked(value, str))
+        if len(octets) != kind.length:
+            raise ValueError
+        return octets
     assert isinstance(kind, PrimitiveType)
     return _default_primitive(value, kind.name)
 
