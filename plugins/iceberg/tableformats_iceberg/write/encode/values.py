@@ -92,12 +92,12 @@ def _numbers(values: pa.Array, kind: PrimitiveType) -> np.ndarray:
 
 
 def _fixed(numbers: np.ndarray) -> pa.BinaryArray:
-    return _fixed_rows(np.ascontiguousarray(numbers).view(np.uint8).reshape(len(numbers), -1))
+    return _fixed_rows(np.ascontiguousarray(numbers).view(np.uint8).reshape(len(numbers), numbers.dtype.itemsize))
 
 
 def _fixed_rows(rows: np.ndarray) -> pa.BinaryArray:
     """binary[n] of uint8[n, width]."""
-    offsets = np.arange(len(rows) + 1, dtype=np.int32) * np.int32(rows.shape[1] if len(rows) else 0)
+    offsets = np.arange(len(rows) + 1, dtype=np.int32) * np.int32(rows.shape[1])
     data = np.ascontiguousarray(rows)
     return pa.Array.from_buffers(_BINARY, len(rows), [None, pa.py_buffer(offsets), pa.py_buffer(data)])
 
@@ -116,7 +116,7 @@ def _minimal(words: np.ndarray) -> pa.BinaryArray:
     """The fewest bytes that give each number: leading bytes that only repeat the sign are left out."""
     sign = np.where(words[:, :1] >> 7, 0xFF, 0).astype(np.uint8)
     repeats = (words[:, :-1] == sign) & ((words[:, 1:] >> 7) == (sign & 1))
-    skipped = np.cumprod(repeats, axis=1).sum(axis=1) if len(words) else np.zeros(0, np.int64)
+    skipped = np.cumprod(repeats, axis=1).sum(axis=1)
     offsets = np.zeros(len(words) + 1, np.int32)
     np.cumsum(16 - skipped, out=offsets[1:])
     keep = np.arange(16)[None, :] >= skipped[:, None]
