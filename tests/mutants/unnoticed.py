@@ -378,5 +378,11 @@ EQUIVALENT: dict[str, str] = {
     "plugins/iceberg/tableformats_iceberg/write/encode/carried_entries.py:_carried: 0 -> 1 (number 5)": (
         "an id that is NULL has no value"
     ),
+    "plugins/iceberg/tableformats_iceberg/write/encode/manifest_lists.py:_encoded: 0 -> 1 (number 2)": (
+        "a number that is NULL has no value"
+    ),
+    "plugins/iceberg/tableformats_iceberg/write/encode/manifest_lists.py:_booleans: 1 -> 2": (
+        "nobody reads an offset behind the last one"
+    ),
 }
 """{name of a change: why every answer, error and limit is the same}."""

@@ -215,19 +215,33 @@ def test_names_of_types_are_replaced_by_the_types() -> None:
     ]
 
 
-def nested(levels: int) -> Any:
-    return "int" if not levels else [nested(levels - 1)]
+def nested(levels: int, kind: str) -> Any:
+    if not levels:
+        return "int"
+    inner = nested(levels - 1, kind)
+    if kind == "union":
+        return [inner]
+    if kind == "record":
+        return {"type": "record", "name": f"r{levels}", "fields": [member(1, "f", inner)]}
+    return {"type": "array", "items": inner} if kind == "array" else {"type": {"type": inner}}
 
 
-def test_how_deep_types_may_be() -> None:
-    """The member of an entry's record of a record is the fifth level; 32 levels are read."""
-    for levels in range(25, 40):
-        schema = manifest(member(1, "a", nested(levels)))
-        if levels <= 30:
-            assert found_in(schema) == [(1, "a", nested(levels))]
+@pytest.mark.parametrize(("kind", "most"), [("union", 30), ("array", 30), ("record", 30), ("type of a type", 15)])
+def test_how_deep_types_may_be(kind: str, most: int) -> None:
+    """32 levels are read; of a manifest the record of entries and that of files are the first two."""
+    for levels in range(most - 2, most + 4):
+        entry = manifest(member(1, "a", nested(levels, kind)))
+        row = json.dumps({"type": "record", "name": "m", "fields": [member(1, "a", nested(levels + 1, kind))]}).encode()
+        if levels <= most:
+            assert members_of_writer(entry)[0].id == 1
         else:
             with pytest.raises(tf.CorruptMetadataError):
-                members_of_writer(schema)
+                members_of_writer(entry)
+        if kind == "union" and levels <= most:
+            assert list_writers(row)[0].id == 1
+        elif kind == "union":
+            with pytest.raises(tf.CorruptMetadataError):
+                list_writers(row)
 
 
 @pytest.mark.parametrize("schema", [b"", b"{", b"[]", b'"int"', b"{}", b'{"type":"record","fields":7}', b"[" * 9999])

@@ -164,6 +164,38 @@ def test_summaries_of_another_encoding() -> None:
         assert [one["manifest_path"] for one in found] == ["pqrs"[i] for i in kept]
 
 
+def test_what_another_writer_says_of_nan() -> None:
+    """It is kept as it is, where it is said at all."""
+    inner = record(
+        ("contains_null", 509, "boolean"),
+        ("contains_nan", 518, ["boolean", "null"]),
+        ("lower_bound", 510, ["null", "bytes"]),
+        ("upper_bound", 511, ["null", "bytes"]),
+        name="r508",
+    )
+    kind = ["null", {"type": "array", "items": inner, "element-id": 508}]
+    fields = [*LIST["fields"][:-1], {"name": "partitions", "type": kind, "field-id": 507}]
+    summaries = [
+        {"contains_null": is_null, "contains_nan": nan, "lower_bound": b"l", "upper_bound": b"u"}
+        for is_null, nan in ((True, True), (False, False), (True, None))
+    ]
+    stored = list_of(fields, {**OF_OTHERS, "partitions": summaries})
+    stored = StoredList([one._replace(deleted_files=0, deleted_rows=0) for one in stored.rows], *_rest(stored))
+    (found,), _, _ = encoded(stored, [0], [])
+    assert found["partitions"] == summaries
+
+
+def test_rows_of_another_writer_that_have_no_first_row_id() -> None:
+    """Version 3 gives one to data manifests alone; those that have one keep it."""
+    rows = [
+        {**OF_OTHERS, "first_row_id": first, "content": content} for first, content in ((None, 0), (7, 0), (None, 1))
+    ]
+    stored = list_of([f for f in LIST["fields"] if f["name"] != "partitions"], *rows)
+    kept = [one._replace(deleted_files=0, deleted_rows=0) for one in stored.rows]
+    found, following, _ = encoded(StoredList(kept, *_rest(stored)), [0, 1, 2], [], 3, first=50)
+    assert [one["first_row_id"] for one in found] == [50, 7, None] and following == 52
+
+
 def _rest(stored: StoredList) -> tuple[Any, ...]:
     return stored.writers, stored.raw, stored.decoded
 

@@ -197,12 +197,13 @@ def _encoded_summaries(summaries: Sequence[Sequence[FieldSummary]]) -> pa.Array:
 
 def _stored_summaries(stored: StoredList, kept: np.ndarray) -> pa.Array:
     """The summaries of the rows that stay, decoded and encoded as the specification has them."""
-    columns = None if stored.decoded is None else stored.decoded.columns
-    if columns is None or not columns.has((_SUMMARIES,)):
+    assert stored.decoded is not None and stored.decoded.columns is not None, "rows that stay were read"
+    columns = stored.decoded.columns
+    if not columns.has((_SUMMARIES,)):
         return constant(NOTHING, len(kept))
     offsets = columns[(_SUMMARIES,)].list_offsets()
     counts = np.diff(offsets)[kept]
-    items = np.concatenate([np.arange(offsets[i], offsets[i + 1]) for i in kept.tolist()] or [np.zeros(0, np.int64)])
+    items = np.concatenate([np.arange(offsets[i], offsets[i + 1]) for i in kept.tolist()])
     null, nan, lower, upper = (columns[(_SUMMARIES, i)].take(items) for i in (509, 518, 510, 511))
     bounds = [optional(lengthed(_bytes(side))) for side in (lower, upper)]
     # A writer that does not say whether there are nulls has none of a required field; assume there are.
