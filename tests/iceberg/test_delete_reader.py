@@ -97,6 +97,25 @@ def test_deletes_of_all_kinds_together(tmp_path: Path) -> None:
     for wrong in ({"offset": -1}, {"size_bytes": -1}):
         with pytest.raises(tf.CorruptMetadataError, match="negative offset or size"):
             positions(Reader(tmp_path), "/f", {**vector, **wrong})
+    with pytest.raises(tf.CorruptMetadataError) as caught:
+        positions(Reader(tmp_path), "/f", {**vector, "size_bytes": 0})
+    assert "negative" not in str(caught.value)
+
+
+@pytest.mark.parametrize("encoded", [False, True])
+def test_paths_that_are_not_utf_8(tmp_path: Path, encoded: bool) -> None:
+    """Also where they stand in a dictionary."""
+    good = pa.array([b"/f", b"/f"])
+    bad = pa.Array.from_buffers(pa.string(), 2, pa.array([b"/f", b"\xff"]).buffers())
+    for paths, is_right in ((good.cast(pa.string()), True), (bad, False)):
+        pq.write_table(pa.table({"file_path": paths, "pos": [1, 2]}), tmp_path / "d", use_dictionary=encoded)
+        row = {"kind": "position", "path": str(tmp_path / "d"), "file_format": "parquet"}
+        if is_right:
+            assert positions(Reader(tmp_path), "/f", row) == [1, 2]
+            continue
+        with pytest.raises(tf.CorruptMetadataError, match="not UTF-8") as caught:
+            positions(Reader(tmp_path), "/f", row)
+        assert caught.value.field == "file_path"
 
 
 @pytest.mark.parametrize(
