@@ -105,11 +105,7 @@ def _between(op: str, column: BoundColumn, first: First, wanted: int) -> Express
     if op in ("<=", ">"):
         found = below(end)
         return found if op == "<=" else _negated(found)
-    if start >= end or start > greatest or end <= least:
-        equal = _never(column)
-    else:
-        parts = [_negated(below(start))] * (start > least) + [below(end)] * (end <= greatest)
-        equal = parts[0] if len(parts) == 1 else And(tuple(parts)) if parts else _always(column)
+    equal = And((_negated(below(start)), below(end)))
     if op == "=":
         return equal
     return _negated(equal) if op == "!=" else And((Not(IsNull(column)), equal))
@@ -118,11 +114,6 @@ def _between(op: str, column: BoundColumn, first: First, wanted: int) -> Express
 def _always(column: BoundColumn) -> Expression:
     """TRUE, but NULL for NULL."""
     return Comparison(">=", column, Literal(_ends(column)[0], column.type))
-
-
-def _never(column: BoundColumn) -> Expression:
-    """FALSE, but NULL for NULL."""
-    return Comparison("<", column, Literal(_ends(column)[0], column.type))
 
 
 def _negated(node: Expression) -> Expression:
@@ -175,11 +166,12 @@ def _cast_steps(argument: Value, value: Function) -> tuple[BoundColumn, First] |
     if str(value.type) == "date":
         days = _days_of(value)
         return None if days is None else (days[0], lambda day: _in_units(days[1], day))
-    if isinstance(argument, BoundColumn) and is_integer(argument.type) and value.type is not None:
+    assert value.type is not None
+    if isinstance(argument, BoundColumn) and is_integer(argument.type) and is_integer(value.type):
         wide, narrow = value.type, argument.type
-        if is_integer(wide) and isinstance(wide, PrimitiveType) and isinstance(narrow, PrimitiveType):
-            if INTEGER_RANGES[wide.name][1] > INTEGER_RANGES[narrow.name][1]:
-                return argument, lambda number: number
+        assert isinstance(wide, PrimitiveType) and isinstance(narrow, PrimitiveType)
+        if INTEGER_RANGES[wide.name][1] > INTEGER_RANGES[narrow.name][1]:
+            return argument, lambda number: number
     return None
 
 

@@ -154,6 +154,14 @@ def test_what_stays(condition: ex.Function) -> None:
         "date_trunc('week', ts) = TIMESTAMP'1970-01-01 00:00:00'",
         "date_trunc(s, ts) = TIMESTAMP'1970-01-01 00:00:00'",
         "year(last_day(day)) = 1970",
+        "timestampdiff(DAY, ts, TIMESTAMP'2024-01-01 00:00:00') = 1",
+        "CAST(bit_not(i) AS BIGINT) = 5",
+        "CAST(s AS BIGINT) = 5",
+        "CAST(date_trunc('hour', ts) AS DATE) = DATE'1970-01-01'",
+        "CAST(s AS DATE) = DATE'1970-01-01'",
+        "year(CAST(s AS DATE)) = 1970",
+        "date_trunc('year', date_trunc('day', ts)) = TIMESTAMP'1970-01-01 00:00:00'",
+        "trunc(last_day(day), 'year') = DATE'1970-01-01'",
     ],
 )
 def test_conditions_that_are_computed(text: str) -> None:
@@ -188,7 +196,7 @@ ENDS = {
     "i": [-(2**31), -(2**31) + 1, -1, 0, 1, 5, 2**31 - 2, 2**31 - 1, None],
     "s": [None, "", "a", "ab", "abc", "b", "\u00e9", "\U0001f600"],
 }
-YEARS = ["1970", "2024", "-5877642", "5881581", "2147483647"]
+YEARS = ["1970", "2024", "-5877642", "2147483647", "-290001", "294000"]
 DAY_TEXTS = [f"DATE'{day}'" for day in ("1969-12-31", "1970-01-01", "1970-01-02", "2024-01-01")]
 TIME_TEXTS = [
     *(f"TIMESTAMP'{time}Z'" for time in ("1970-01-01 00:00:00", "1970-01-01 00:00:00.001", "1970-01-01 00:01:00")),

@@ -321,6 +321,11 @@ EQUIVALENT: dict[str, str] = {
         "twice the least number is a multiple of how many there are"
     ),
     "tableformats/expressions/casts.py:_to_integer: 80 -> 81": "both powers are beyond all integers",
+    "tableformats/expressions/rewrites.py:_in: len(found) > 1 -> (len(found) >= 1)": (
+        "an OR of one condition is that condition"
+    ),
+    "tableformats/expressions/rewrites.py:_cast_steps: INTEGER_RANGES[wide.name][1] > INTEGER_RANGES[narrow.name][1]"
+    " -> (INTEGER_RANGES[wide.name][1] >= INTEGER_RANGES[narrow.name][1])": "a cast to the same type is none",
     **{
         f"tableformats/expressions/functions/nested.py:_element: {change}": "the position 0 has no element in any case"
         for change in ("position < 0 -> (position <= 0)", "0 -> 1")
