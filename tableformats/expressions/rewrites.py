@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..schema import INTEGER_RANGES, PrimitiveType, is_integer
-from ..schema.datetimes import DAY_US, days_from_civil
+from ..schema.datetimes import DAY_US, civil_from_days, days_from_civil
 from .tree import (
     And,
     BoundColumn,
@@ -209,8 +209,7 @@ def _truncated(unit: str, value: Value, is_date: bool) -> tuple[BoundColumn, Fir
     a_day = 1 if is_date else DAY_US
     span = None if is_date else _SPANS.get(unit)
     if span is not None:
-        # A time within the first unit of all has no beginning that is a timestamp.
-        return column, lambda time: -(-time // span) * span if abs(time) < 2**62 else None
+        return column, lambda time: -(-time // span) * span
     months = _UNITS.get(unit)
     if months is None:
         return None
@@ -230,13 +229,8 @@ def _truncated(unit: str, value: Value, is_date: bool) -> tuple[BoundColumn, Fir
 
 def _month_of(day: int) -> int | None:
     """The month, counted from the year 0, of a day. None beyond the years that are rewritten."""
-    low, high = 12 * _FIRST_YEAR, 12 * _LAST_YEAR
-    if not days_from_civil(_FIRST_YEAR, 1, 1) <= day < days_from_civil(_LAST_YEAR, 1, 1):
-        return None
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if days_from_civil(middle // 12, middle % 12 + 1, 1) <= day else (low, middle)
-    return low
+    year, month, _ = civil_from_days(day)
+    return 12 * year + month - 1 if _FIRST_YEAR <= year < _LAST_YEAR else None
 
 
 # ---- other functions ------------------------------------------------------------------------------------------------

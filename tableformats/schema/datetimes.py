@@ -22,6 +22,7 @@ __all__ = [
     "DAY_US",
     "FIRST_GREGORIAN_DAY",
     "YEAR_1900_S",
+    "civil_from_days",
     "current_ms",
     "current_us",
     "days_from_civil",
@@ -141,7 +142,7 @@ def parse_time(text: str) -> int | None:
 
 def format_date(days: int) -> str:
     """``yyyy-mm-dd`` of days since 1970-01-01. The year has a sign and more digits where it needs them."""
-    year, month, day = _civil_from_days(days)
+    year, month, day = civil_from_days(days)
     return f"{_year_text(year)}-{month:02}-{day:02}"
 
 
@@ -176,7 +177,8 @@ YEAR_1900_S = days_from_civil(1900, 1, 1) * DAY_S
 """Seconds since the epoch. For earlier times these classes use the zone offsets of that moment."""
 
 
-def _civil_from_days(days: int) -> tuple[int, int, int]:
+def civil_from_days(days: int) -> tuple[int, int, int]:
+    """The year, the month and the day of a number of days since 1970-01-01. Inverse of :func:`days_from_civil`."""
     cycle, day_of_cycle = divmod(days + 719_468, 146_097)
     year = (day_of_cycle - day_of_cycle // 1460 + day_of_cycle // 36_524 - day_of_cycle // 146_096) // 365
     day_of_year = day_of_cycle - (365 * year + year // 4 - year // 100)

@@ -13,6 +13,7 @@ from tableformats.expressions.binding import bind
 from tableformats.expressions.evaluation import failures_of
 from tableformats.expressions.parse import parse_filter
 from tableformats.schema import Field, Schema, arrow_type, primitive
+from tableformats.schema.datetimes import days_from_civil
 from tests.support.rowmodel import evaluate
 from tests.support.valuemodel import DAY, value_of
 
@@ -174,6 +175,7 @@ def test_in_is_an_or() -> None:
         assert evaluate(found, {1: day}) is wanted, day
 
 
+FAR = [days_from_civil(year, 7, 1) + shift for year in (-200_000, 200_000) for shift in (-1, 0)]
 DAY_ENDS = [-(2**31), -(2**31) + 366, -719_162, -1, 0, 59, 60, 365, 19_722, 19_723, 2**31 - 2, 2**31 - 1, None]
 TIME_ENDS = [
     *(-(2**63), -(2**63) + 366 * DAY, -DAY - 1, -DAY, -1, 0, 999, 1000, 999_999, 1_000_000, 59_999_999, 60_000_000),
@@ -191,13 +193,14 @@ TIME_ENDS = [
     ),
 ]
 ENDS = {
-    "day": DAY_ENDS,
+    "day": [DAY_ENDS[0], *FAR, *DAY_ENDS[1:]],
     "ts": TIME_ENDS,
     "i": [-(2**31), -(2**31) + 1, -1, 0, 1, 5, 2**31 - 2, 2**31 - 1, None],
     "s": [None, "", "a", "ab", "abc", "b", "\u00e9", "\U0001f600"],
 }
 YEARS = ["1970", "2024", "-5877642", "2147483647", "-290001", "294000"]
 DAY_TEXTS = [f"DATE'{day}'" for day in ("1969-12-31", "1970-01-01", "1970-01-02", "2024-01-01")]
+FAR_TEXTS = ["DATE'-200000-07-01'", "DATE'+200000-07-01'", "DATE'-290000-01-01'", "DATE'+294000-01-01'"]
 TIME_TEXTS = [
     *(f"TIMESTAMP'{time}Z'" for time in ("1970-01-01 00:00:00", "1970-01-01 00:00:00.001", "1970-01-01 00:01:00")),
     "timestamp_micros(9223372036854775807L)",
@@ -208,7 +211,7 @@ COMPUTED: list[tuple[str, str, list[str]]] = [
     ("day", "year(day)", YEARS),
     ("ts", "year(ts)", YEARS),
     ("ts", "CAST(ts AS DATE)", DAY_TEXTS),
-    *(("day", f"trunc(day, '{unit}')", DAY_TEXTS) for unit in ("year", "quarter", "MM")),
+    *(("day", f"trunc(day, '{unit}')", [*DAY_TEXTS, *FAR_TEXTS]) for unit in ("year", "quarter", "MM")),
     *(("ts", f"date_trunc('{unit}', ts)", TIME_TEXTS) for unit in UNITS),
     ("i", "CAST(i AS BIGINT)", LONGS),
     ("i", "coalesce(i, 5)", ["4", "5", "6"]),

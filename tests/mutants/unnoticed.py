@@ -118,9 +118,6 @@ EQUIVALENT: dict[str, str] = {
     "tableformats/io/stores/file_system.py:FileSystemStore._listed: 0 -> 1 (number 2)": (
         "a nanosecond after 1970 is 1970 in milliseconds"
     ),
-    "tableformats/expressions/rewrites.py:_truncated: abs(time) < 2**62 -> (abs(time) <= 2 ** 62)": (
-        "files are pruned by this one microsecond, or not, and both are right"
-    ),
     "tableformats/inspect/pictures/plots.py:Plots.timeline: 0 -> 1": (
         "the middle of a minute is moved by a millisecond"
     ),
