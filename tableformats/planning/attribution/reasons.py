@@ -91,10 +91,10 @@ class _Files:
     def of_bounds(self, field_id: int) -> np.ndarray:
         """uint8[k]: what is wrong with the bounds of a column in the files that are asked for and have values."""
         if field_id not in self._of_bounds:
-            range_ = self.ranges[field_id]
-            rows = self.rows if self.rows is None or range_.indices is None else range_.indices[self.rows]
-            found = _of_bounds(take_rows(range_.lower, rows), take_rows(range_.upper, rows))
-            self._of_bounds[field_id] = range_.expand(found) if self.rows is None else found
+            range_ = self.ranges[field_id]  # of bounds, with one row per file
+            self._of_bounds[field_id] = _of_bounds(
+                *(take_rows(side, self.rows) for side in (range_.lower, range_.upper))
+            )
         return self._of_bounds[field_id]
 
 
