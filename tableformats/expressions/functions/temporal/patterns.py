@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from ....errors import UnsupportedFeatureError
 from ....lazy_pattern import lazy_pattern
-from ....schema.datetimes import DAY_US, days_from_civil
+from ....schema.datetimes import DAY_US, civil_from_days, days_from_civil
 from ...tree import Function
 
 __all__ = ["format_instant", "parse_instant"]
@@ -83,7 +83,7 @@ def format_instant(micros: int, pattern: str, node: Function) -> str:
     if tokens is None or any(is_field and text not in _PRINTED for text, is_field in tokens):
         raise _refuse(pattern, node)
     days, of_day = divmod(micros, DAY_US)
-    year, month, day = _civil(days)
+    year, month, day = civil_from_days(days)
     if not 0 < year <= 9999:
         raise _refuse(pattern, node)
     seconds, fraction = divmod(of_day, 1_000_000)
@@ -152,12 +152,3 @@ def _parser(pattern: str) -> re.Pattern[str] | None:
 
 def _is_leap(year: int) -> bool:
     return year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
-
-
-def _civil(days: int) -> tuple[int, int, int]:
-    import numpy as np
-
-    from .calendars import civil
-
-    year, month, day = civil(np.array([days]))
-    return int(year[0]), int(month[0]), int(day[0])
