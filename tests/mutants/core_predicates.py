@@ -201,8 +201,8 @@ MUTANTS = (
     Mutant(
         "halves-of-units-round-down",
         "core:_truncated",
-        "-(-time // span) * span if",
-        "time // span * span if",
+        "lambda time: -(-time // span) * span",
+        "lambda time: time // span * span",
         "date_trunc('day', ts) >= t is true of the day that t is within",
         (_REWRITES,),
     ),
