@@ -192,8 +192,8 @@ def test_what_needs_column_mapping() -> None:
     ("wanted", "message", "field"),
     [
         (lambda f: (), "a struct without columns", ""),
-        (lambda f: (f["a"], f["b"], of("A", INT)), "a second column of the name", "A"),
-        (lambda f: (f["a"], replace(f["b"], name="A")), "a second column of the name", "A"),
+        (lambda f: (f["a"], f["b"], of("A", INT)), "a second column of the name", "a"),
+        (lambda f: (f["a"], replace(f["b"], name="A")), "a second column of the name", "a"),
         (lambda f: (f["a"], Field(77, "q", INT)), "does not move", "q"),
         (lambda f: (f["a"], of("n", INT, required=True)), "cannot be NOT NULL", "n"),
         (lambda f: (f["a"], of("n", INT, initial_default=1)), "a value for the rows", "n"),

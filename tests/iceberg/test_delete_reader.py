@@ -12,7 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 from tableformats_iceberg.deletes import delete_files
 from tableformats_iceberg.deletes.delete_files import DeleteReader, _check_rows, _concat_within_limit, _group_by_path
-from tableformats_iceberg.deletes.delete_table import ManifestSlice, deletes_of
+from tableformats_iceberg.deletes.delete_index import DeleteIndex
+from tableformats_iceberg.deletes.delete_table import ManifestSlice, SpecDeletes, deletes_of
 from tableformats_iceberg.files.table_files import TableFiles
 from tableformats_iceberg.manifests.entries import FILE_PATH_ID, EntriesRequest, read_entries
 from tableformats_iceberg.manifests.manifest_list import DELETES, Manifest
@@ -265,3 +266,25 @@ def test_the_manifest_of_a_vector_without_its_place(name: str, first: int, secon
     with pytest.raises(tf.CorruptMetadataError) as caught:
         deletes(*records, slices=slices)
     assert (caught.value.field, caught.value.path) == (name, path)
+
+
+def test_two_vectors_of_one_file() -> None:
+    """The file that has two is named, whichever others have one."""
+    records = [entry(f"v{n}", content=1, **{**VECTOR, "referenced_data_file": name}) for n, name in enumerate("acb")]
+    files = pa.table(
+        {
+            "path": ["a", "b", "c"],
+            "data_sequence_number": pa.array([1, 1, 1], pa.int64()),
+            "spec_id": pa.array([0, 0, 0], pa.int32()),
+            "partition": pa.array([{}] * 3, pa.struct([])),
+        }
+    )
+    one = SpecDeletes(0, deletes(*records, slices=[ManifestSlice(0, 3, "m")]))
+    data, of_file = DeleteIndex([one], SPECS).pairs(files)
+    assert (data.tolist(), of_file.tolist()) == ([0, 1, 2], [0, 2, 1])
+    for name in "abc":
+        again = entry("w", content=1, **{**VECTOR, "referenced_data_file": name})
+        two = SpecDeletes(0, deletes(*records, again, slices=[ManifestSlice(0, 4, "m")]))
+        with pytest.raises(tf.CorruptMetadataError, match="two deletion vectors") as caught:
+            DeleteIndex([two], SPECS).pairs(files)
+        assert (caught.value.path, caught.value.field) == (name, "referenced_data_file")

@@ -404,5 +404,11 @@ EQUIVALENT: dict[str, str] = {
     },
     "plugins/iceberg/tableformats_iceberg/deletes/delete_index.py:DeleteIndex.attached: "
     "self.files is None or not len(data) -> ((self.files is None) and (not len(data)))": "no pairs use no deletes",
+    "plugins/iceberg/tableformats_iceberg/deletes/delete_index.py:DeleteIndex.pairs: 1 -> 2": (
+        "the first row is greater than each number below 0"
+    ),
+    "plugins/iceberg/tableformats_iceberg/deletes/delete_index.py:DeleteIndex._partition_codes: 0 -> 1": (
+        "codes are compared with each other"
+    ),
 }
 """{name of a change: why every answer, error and limit is the same}."""
