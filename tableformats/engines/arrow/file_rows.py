@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +24,7 @@ from ...planning.request import ScanRequest
 from ...planning.tasks import ScanTask
 from ...plugin.partitions import PartitionSpec
 from ...plugin.snapshot import FormatSnapshot
+from ...plugin.statistics import Bounds
 from ...pruning.column_ranges import BoundsRangeSource, ranges_of
 from ...pruning.compiled_predicate import NONE, CompiledPredicate
 from ...schema import Field, StructType, arrow_field
@@ -31,8 +34,15 @@ from .files.data_file import DataFile, FilePart, typed_errors
 from .filters import evaluate
 from .metadata_columns import MetadataReader, with_positions
 from .projection import Resolver
+from .row_runs import MatchingRows, RowCursor, at_positions, joined_runs, runs_of_rows
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 __all__ = ["FileRows", "identity_values"]
+
+_BLOCK = 1 << 14
+"""About the rows of a page. Where more than half of the blocks of so many rows have a match, all pages are read."""
 
 
 class FileRows:
@@ -90,12 +100,29 @@ class FileRows:
         """The row groups in which no row can make the residual TRUE. Deletes only take rows away."""
         stored = self._tested.stored_values()
         found = self._file.row_group_bounds(stored) if self._residual is not None and stored else None
-        if found is None or self._residual is None:
-            return frozenset()
-        bounds, num_rows = found
-        ranges = ranges_of(bounds, num_rows, [field for field, _ in stored.values()])
-        verdicts = self._residual.decide([BoundsRangeSource(ranges, len(num_rows))]).verdicts
-        return frozenset(np.flatnonzero(verdicts == NONE).tolist())
+        return frozenset() if found is None else frozenset(np.flatnonzero(~self._may_match(*found)).tolist())
+
+    def _may_match(self, bounds: Bounds, num_rows: pa.Array) -> npt.NDArray[np.bool_]:
+        """Which parts of a file, of so many rows, may hold a row that makes the residual TRUE, by their bounds."""
+        assert self._residual is not None
+        ranges = ranges_of(bounds, num_rows, [field for field, _ in self._tested.stored_values().values()])
+        return np.asarray(self._residual.decide([BoundsRangeSource(ranges, len(num_rows))]).verdicts != NONE)
+
+    def _stored(self, part: FilePart, selection: Selection, is_alone: bool) -> Iterator[tuple[int, pa.StructArray]]:
+        """The rows of ``part`` in batches, each with its first position; pages without a matching row are left out."""
+        stored = self._tested.stored_values()
+        found = self._file.page_bounds(part, stored) if self._residual is not None and stored else None
+        if found is not None:
+            bounds, starts = found
+            with typed_errors(self._task.path):
+                may_match = self._may_match(bounds, pa.array(np.diff(starts)))
+            if not may_match.any():
+                return iter(())
+            runs = joined_runs(starts, may_match)
+            rows = self._file.run_rows(part, selection, runs)
+            if rows is not None:
+                return at_positions(runs, rows)
+        return self._file.part_rows(part, selection, is_alone)
 
     def read(self, part: FilePart, is_alone: bool) -> Iterator[pa.RecordBatch]:
         """The rows of ``part``; ``is_alone`` as of :meth:`DataFile.part_rows`. Raises as reading a plan does."""
@@ -103,7 +130,7 @@ class FileRows:
             for group in self._file.smallest_parts(part):
                 yield from self._filter_first(group, *self._apart, is_alone)
             return
-        stored = self._file.part_rows(part, self.selection, is_alone)
+        stored = self._stored(part, self.selection, is_alone)
         residual, selection = self._task.residual, self.selection
         for rows in _without(self._positions, with_positions(stored) if self._metadata.needs_positions else stored):
             with typed_errors(self._task.path):
@@ -132,19 +159,51 @@ class FileRows:
     def _filter_first(
         self, part: FilePart, tested: Selection, others: Selection, is_alone: bool
     ) -> Iterator[pa.RecordBatch]:
-        """The matching rows of ``part``. Nothing is read of ``others`` before a row matches."""
-        rest = _Cursor(self._file.part_rows(part, others, is_alone))
-        for first, rows in self._file.part_rows(part, tested, is_alone):
+        """The matching rows of ``part``. Nothing is read of ``others`` before a row matches.
+
+        Where few rows match, only the pages that hold them are read.
+        """
+        matching, ahead, blocks = self._matching(part, tested, is_alone), [], 0
+        for found in matching:
+            ahead.append(found)
+            blocks += found.count_blocks(_BLOCK)
+            if (is_spread := blocks * _BLOCK > part.num_rows // 2):
+                break
+        if not ahead:
+            return
+        if not is_spread:
+            runs = runs_of_rows(np.concatenate([found.positions for found in ahead]))
+            pieces = self._file.run_rows(part, others, runs)
+            if pieces is not None:
+                yield from self._beside(_concatenated([found.rows for found in ahead]), tested, pieces, others)
+                return
+        rest = RowCursor(self._file.part_rows(part, others, is_alone))
+        for found in chain(ahead, matching):
+            read = rest.between(found.first, found.stop)
+            pieces = (piece.filter(found.matches_of(start, len(piece))) for start, piece in read)
+            yield from self._beside(found.rows, tested, pieces, others)
+
+    def _matching(self, part: FilePart, tested: Selection, is_alone: bool) -> Iterator[MatchingRows]:
+        """The rows of ``part`` that are live and match, by batches."""
+        for first, rows in self._stored(part, tested, is_alone):
             with typed_errors(self._task.path):
                 matches = self._matches(first, rows, tested)
-            if not matches.true_count:
-                continue
-            for start, found in rest.between(first, first + len(rows)):
-                with typed_errors(self._task.path):
-                    both = self._joined(rows.slice(start - first, len(found)), tested, found, others)
-                    batch = self._converted(both.filter(matches.slice(start - first, len(found))))
-                if batch.num_rows:
-                    yield batch
+                found = MatchingRows(first, matches, rows.filter(matches))
+            if len(found.rows):
+                yield found
+
+    def _beside(
+        self, left: pa.StructArray, tested: Selection, pieces: Iterable[pa.StructArray], others: Selection
+    ) -> Iterator[pa.RecordBatch]:
+        """Batches of the rows ``left`` of the columns ``tested`` and the rows ``pieces`` of the columns ``others``."""
+        start = 0
+        for piece in pieces:
+            with typed_errors(self._task.path):
+                both = self._joined(left.slice(start, len(piece)), tested, piece, others)
+                batch = self._converted(both)
+            start += len(piece)
+            if batch.num_rows:
+                yield batch
 
     def _matches(self, first: int, rows: pa.StructArray, tested: Selection) -> pa.BooleanArray:
         """Which of the rows from the position ``first`` on are live and match. The filter sees no deleted row."""
@@ -184,26 +243,8 @@ class FileRows:
         return pa.RecordBatch.from_arrays(columns, schema=pa.schema([arrow_field(f) for f in self._fields]))
 
 
-class _Cursor:
-    """Finds rows by their positions, ascending, in batches that come with the position of their first row."""
-
-    def __init__(self, batches: Iterator[tuple[int, pa.StructArray]]) -> None:
-        self._batches = batches
-        self._first, self._stop = 0, 0
-        self._rows: pa.StructArray | None = None
-
-    def between(self, start: int, stop: int) -> Iterator[tuple[int, pa.StructArray]]:
-        """The rows from ``start`` to below ``stop``, in one piece or several, each with its first position."""
-        while start < stop:
-            while self._rows is None or self._stop <= start:
-                found = next(self._batches, None)
-                if found is None:  # the filter's columns have more rows than the footer counts; refused at their end
-                    return
-                self._first, self._rows = found
-                self._stop = self._first + len(self._rows)
-            count = min(stop, self._stop) - start
-            yield start, self._rows.slice(start - self._first, count)
-            start += count
+def _concatenated(pieces: Sequence[pa.StructArray]) -> pa.StructArray:
+    return pieces[0] if len(pieces) == 1 else pa.concat_arrays(pieces)
 
 
 def _residual_fields(residual: ex.Expression, fields: Sequence[Field]) -> list[Field]:

@@ -6,7 +6,7 @@ import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Container, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -16,6 +16,10 @@ from ....plugin.statistics import Bounds
 from ....runtime.boundary import is_fault_of_machine, lets_through, passes_boundary
 from ....schema import Field
 from .column_tree import FileNode, Selection
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 __all__ = [
     "BATCH_ROWS",
@@ -130,6 +134,33 @@ class DataFile(ABC):
         ``is_alone``: no other part is read meanwhile, so Arrow may use its threads. Otherwise as :meth:`rows`.
         """
         return self.rows(selection)
+
+    def page_bounds(
+        self, part: FilePart, leaves: Mapping[int, tuple[Field, int]]
+    ) -> tuple[Bounds, npt.NDArray[np.int64]] | None:
+        """Bounds and counts of some columns (as of :meth:`row_group_bounds`) for runs of rows of a part.
+
+        Returns
+        -------
+        Bounds, int64[n + 1]
+            The second are the positions of the first rows of the runs, and that after the last one. None: nothing is
+            known of smaller runs than row groups.
+        """
+        return None
+
+    def run_rows(
+        self, part: FilePart, selection: Selection, runs: npt.NDArray[np.int64]
+    ) -> Iterator[pa.StructArray] | None:
+        """The rows of some runs of a part, one after another, in pieces. Otherwise as :meth:`rows`.
+
+        None: it takes as long to read all rows.
+
+        Parameters
+        ----------
+        runs : int64[n, 2]
+            The position of the first row, and that after the last one; ascending, apart, none empty.
+        """
+        return None
 
     @abstractmethod
     def rows(self, selection: Selection) -> Iterator[tuple[int, pa.StructArray]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import ExitStack
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -24,7 +24,11 @@ from ..values.casts import without_views
 from .column_tree import Selection
 from .data_file import BATCH_ROWS, WHOLE_FILE, DataFile, FilePart, counted_rows, typed_errors, with_typed_errors
 from .footers import ParquetFooter, open_parquet
+from .page_reads import PageReader
 from .row_group_statistics import row_group_bounds
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 __all__ = ["ParquetFile"]
 
@@ -109,6 +113,34 @@ class ParquetFile(DataFile):
                 is_buffered = source is not self._source
                 file = open_parquet(source, self._metadata, piece, is_buffered, self._coded_texts(part, selection))
             yield from self._rows_of(file, part, selection, is_alone)
+
+    @cached_property
+    def _pages(self) -> PageReader | None:
+        return PageReader(self._source, self._metadata) if self._groups.is_sound else None
+
+    def page_bounds(
+        self, part: FilePart, leaves: Mapping[int, tuple[Field, int]]
+    ) -> tuple[Bounds, npt.NDArray[np.int64]] | None:
+        """See :meth:`DataFile.page_bounds`."""
+        if self._pages is None or len(part.row_groups) != 1:
+            return None
+        with typed_errors(self.path):
+            found = self._pages.bounds(part.row_groups[0], leaves)
+        return None if found is None else (found[0], found[1] + part.first)
+
+    def run_rows(
+        self, part: FilePart, selection: Selection, runs: npt.NDArray[np.int64]
+    ) -> Iterator[pa.StructArray] | None:
+        """See :meth:`DataFile.run_rows`."""
+        if self._pages is None or len(part.row_groups) != 1:
+            return None
+        with typed_errors(self.path):
+            coded = self._coded_texts(part, selection)
+            found = self._pages.rows(part.row_groups[0], selection.leaves, coded, runs - part.first)
+        if found is None:
+            return None
+        pieces = (piece for rows in found for piece in _of_short_texts(without_views(rows)))
+        return with_typed_errors(pieces, self.path)
 
     @cached_property
     def _texts(self) -> dict[int, str]:

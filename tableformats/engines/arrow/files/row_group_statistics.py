@@ -1,4 +1,4 @@
-"""Bounds and counts of the row groups of a Parquet file, from the statistics in its footer.
+"""Bounds and counts of the row groups of a Parquet file, from the statistics in its footer; and bounds of its pages.
 
 The physical values of the statistics are read, and become values of the table's columns as the rows do. A column is
 left out where that is not certain: unsigned and 96 bit integers, halves, values that cannot be cast. Whether a writer's
@@ -9,7 +9,7 @@ Sources: parquet.thrift, Statistics and ColumnOrder; Parquet LogicalTypes.md.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from decimal import Context, Decimal
 from typing import Any
 
@@ -20,7 +20,7 @@ from ....plugin.statistics import Bounds
 from ....schema import Field
 from ..values.casts import cast_values
 
-__all__ = ["row_group_bounds"]
+__all__ = ["column_bounds", "row_group_bounds"]
 
 _UNITS = {"milliseconds": "ms", "microseconds": "us", "nanoseconds": "ns"}
 _EXACT = Context(prec=76)
@@ -55,25 +55,38 @@ def row_group_bounds(
         nulls = [s.null_count if s is not None and s.has_null_count else None for s in found]
         bounds.null_count[field_id] = pa.array(nulls, pa.int64())
         bounds.value_count[field_id] = counts
-        sides = _bounds_of(found, schema.column(leaf), field)
+        has_both = [s if s is not None and s.has_min_max else None for s in found]
+        lower, upper = ([getattr(s, side, None) for s in has_both] for side in ("min_raw", "max_raw"))
+        sides = column_bounds(lower, upper, schema.column(leaf), field)
         if sides is not None:
             bounds.lower[field_id], bounds.upper[field_id] = sides
     return bounds, counts
 
 
-def _bounds_of(found: Sequence[Any], column: Any, field: Field) -> tuple[pa.Array, pa.Array] | None:
-    """The bounds of the row groups, as values of the table's column; None: not known."""
+def column_bounds(lower: list[Any], upper: list[Any], column: Any, field: Field) -> tuple[pa.Array, pa.Array] | None:
+    """Bounds of parts of a leaf column as values of the table's column.
+
+    Parameters
+    ----------
+    lower, upper : list
+        Physical values; None: not known.
+    column : pyarrow.parquet.ColumnSchema
+        The leaf column.
+    field : Field
+        The column of the table.
+
+    Returns
+    -------
+    (array[n], array[n]) or None
+        None: their order or their meaning is not certain.
+    """
     to_array = _reader_of(column)
     if to_array is None:
         return None
-    sides = []
-    for side in ("min_raw", "max_raw"):
-        values = [getattr(s, side) if s is not None and s.has_min_max else None for s in found]
-        try:
-            sides.append(cast_values(to_array(values), field.type))
-        except (pa.ArrowException, TypeError, ValueError, OverflowError, ArithmeticError):
-            return None
-    return sides[0], sides[1]
+    try:
+        return cast_values(to_array(lower), field.type), cast_values(to_array(upper), field.type)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError, ArithmeticError):
+        return None
 
 
 def _reader_of(column: Any) -> Callable[[list[Any]], pa.Array] | None:

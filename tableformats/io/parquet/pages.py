@@ -1,0 +1,442 @@
+"""Data pages of Parquet files as bytes: where they are, what is known of their values, and files made of some pages.
+
+A page is found by the offset index of its column chunk, or by the heads of the pages before it. Nothing is decoded.
+Only chunks without repeated values are read here: each of their values is a row. What contradicts itself raises
+ValueError; the chunk can still be read as a whole. Source: parquet.thrift, PageHeader, OffsetIndex and ColumnIndex.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...dataclass import dataclass
+from .._thrift import read_struct, read_struct_at
+from .._thrift_write import write_struct
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+__all__ = ["ColumnPages", "PageColumn", "PageFooter", "PageValues", "file_of_pages", "indexed_pages", "scanned_pages"]
+
+Fields = dict[int, tuple[int, Any]]
+Read = Callable[[int, int], bytes]
+"""Reads so many bytes (the second) at an offset (the first)."""
+_TRUE, _FALSE, _I32, _I64, _BINARY, _LIST, _STRUCT = 1, 2, 5, 6, 8, 9, 12
+_MAGIC = b"PAR1"
+_SCHEMA, _ROWS, _GROUPS, _PAIRS, _CREATED_BY, _ORDERS = 2, 3, 4, 5, 6, 7
+_DATA_PAGE, _DICTIONARY_PAGE, _DATA_PAGE_V2 = 0, 2, 3
+_REQUIRED, _OPTIONAL = 0, 1
+_CODES = (2, 8)
+"""The encodings whose values are codes of the dictionary."""
+_HEAD_BYTES = 256
+"""The head of a page mostly has fewer."""
+_MOST_HEAD_BYTES = 1 << 16
+_MOST_PAGES = 1 << 16
+_MOST_BYTES = 1 << 19
+"""Chunks of more pages, and those with longer footers and indexes, are read as a whole."""
+
+
+@dataclass(frozen=True, eq=False)
+class PageValues:
+    """What is known of the values of each page; None: not known.
+
+    Attributes
+    ----------
+    lower, upper : list of bytes or None
+        Bounds, as PLAIN encodes a value, without the length of bytes.
+    nulls : list of int or None
+        How many are NULL.
+    """
+
+    lower: list[bytes | None]
+    upper: list[bytes | None]
+    nulls: list[int | None]
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnPages:
+    """The data pages of one column chunk.
+
+    Attributes
+    ----------
+    start : int
+        Where the chunk begins in the file: its dictionary page, if it has one, goes to the first data page.
+    offsets, sizes : int64[n]
+        The bytes of each page, its head included.
+    first_rows : int64[n + 1]
+        The first row of each page in its row group; then the rows of the row group.
+    values : PageValues
+    """
+
+    start: int
+    offsets: npt.NDArray[np.int64]
+    sizes: npt.NDArray[np.int64]
+    first_rows: npt.NDArray[np.int64]
+    values: PageValues
+
+    @property
+    def dictionary(self) -> tuple[int, int]:
+        """Offset and length of what is before the first data page."""
+        return self.start, int(self.offsets[0]) - self.start
+
+    def runs_of(self, wanted: npt.NDArray[np.bool_]) -> list[list[int]]:
+        """The numbers of the wanted pages, in lists of those that follow each other at once."""
+        numbers = np.flatnonzero(wanted)
+        ends = self.offsets[numbers] + self.sizes[numbers]
+        return [run.tolist() for run in np.split(numbers, np.flatnonzero(ends[:-1] != self.offsets[numbers[1:]]) + 1)]
+
+    def place_of(self, run: Sequence[int]) -> tuple[int, int]:
+        """Offset and length of pages that follow each other."""
+        start = int(self.offsets[run[0]])
+        return start, int(self.offsets[run[-1]] + self.sizes[run[-1]]) - start
+
+    def places(self, wanted: npt.NDArray[np.bool_]) -> list[tuple[int, int]]:
+        """Offset and length of all that is read for the wanted pages."""
+        return [self.dictionary, *map(self.place_of, self.runs_of(wanted))]
+
+
+@dataclass(frozen=True, eq=False)
+class PageColumn:
+    """A column chunk as the footer describes it.
+
+    Attributes
+    ----------
+    number : int
+        Of the column among those at the top.
+    element : dict
+        Its SchemaElement.
+    data : dict
+        Its ColumnMetaData.
+    start, stop : int
+        Its bytes in the file.
+    offset_index, column_index : tuple of (int, int) or None
+        Offset and length in the file.
+    """
+
+    number: int
+    element: Fields
+    data: Fields
+    start: int
+    stop: int
+    offset_index: tuple[int, int] | None
+    column_index: tuple[int, int] | None
+
+    @property
+    def indexes(self) -> list[tuple[int, int]]:
+        """The places of those that there are."""
+        return [place for place in (self.offset_index, self.column_index) if place is not None]
+
+
+class PageFooter:
+    """What the footer of a file says of its columns at the top that have no columns below them, and are not repeated.
+
+    Parameters
+    ----------
+    footer : bytes
+        FileMetaData; more bytes may follow.
+    size : int
+        The bytes of the file.
+
+    Raises
+    ------
+    ValueError
+        It is malformed, or long.
+
+    Notes
+    -----
+    Cost: O(bytes), and some objects for each column chunk.
+    """
+
+    def __init__(self, footer: bytes, size: int) -> None:
+        if len(footer) > _MOST_BYTES:
+            raise ValueError("the footer is long")
+        self._size = size
+        elements = _structs(read_struct(footer, only=_SCHEMA), _SCHEMA)
+        self._elements = _flat_columns(elements)
+        self._root = elements[0]
+        self._groups = _structs(read_struct(footer, only=_GROUPS), _GROUPS)
+        self.has_orders = _ORDERS in read_struct(footer, only=_ORDERS)
+        """Whether the footer says how bounds compare; otherwise nothing is made of them."""
+        found = read_struct(footer, only=_CREATED_BY)
+        self._created_by = {_CREATED_BY: found[_CREATED_BY]} if _CREATED_BY in found else {}
+
+    def column(self, group: int, leaf: int) -> PageColumn | None:
+        """The chunk of a leaf column in a row group.
+
+        None: the column is not one that is read here. Raises ValueError where it is not in the file.
+        """
+        if leaf not in self._elements:
+            return None
+        number, element = self._elements[leaf]
+        chunk = _structs(self._groups[group], 1)[leaf]
+        data = _struct(chunk, 3)
+        start = min(offset for key in (9, 11) if key in data and (offset := data[key][1]) > 0)
+        stop = start + _number(data, 7)
+        if stop > self._size:
+            raise ValueError("a column chunk is outside of the file")
+        places = [self._place(chunk, key) for key in (4, 6)]
+        return PageColumn(number, element, data, start, stop, *places)
+
+    def _place(self, chunk: Fields, key: int) -> tuple[int, int] | None:
+        """The offset and the length of an index, in the fields ``key`` and the next one; None: there is none."""
+        offset, size = _known(chunk, key, _I64), _known(chunk, key + 1, _I32)
+        is_there = offset is not None and size is not None and 0 < offset < self._size and 0 < size <= _MOST_BYTES
+        return (offset, size) if is_there else None
+
+    def frame(self, columns: Sequence[PageColumn], arrow_schema: bytes | None) -> Fields:
+        """The fields of a footer for these columns, but for the row groups."""
+        root = {**self._root, 5: (_I32, len(columns))}
+        found: Fields = {1: (_I32, 2), _SCHEMA: (_LIST, (_STRUCT, [root, *(column.element for column in columns)]))}
+        if arrow_schema is not None:
+            pair = {1: (_BINARY, b"ARROW:schema"), 2: (_BINARY, arrow_schema)}
+            found[_PAIRS] = _LIST, (_STRUCT, [pair])
+        return {**found, **self._created_by}
+
+
+def indexed_pages(column: PageColumn, num_rows: int, read: Read) -> ColumnPages:
+    """The pages of a chunk by its offset index, and their values by its column index, where it has one.
+
+    Raises
+    ------
+    ValueError
+        It has no offset index, or that contradicts the footer.
+    """
+    if column.offset_index is None:
+        raise ValueError("the column chunk has no offset index")
+    offset, size = column.offset_index
+    places = _structs(read_struct(read(offset, size)), 1)
+    offsets, sizes, rows = (np.array([_number(place, key) for place in places], np.int64) for key in (1, 2, 3))
+    values = _unknown(len(places))
+    if column.column_index is not None:
+        offset, size = column.column_index
+        values = _indexed_values(read_struct(read(offset, size)), np.diff(rows, append=num_rows).tolist())
+    return _checked(ColumnPages(column.start, offsets, sizes, np.append(rows, num_rows), values), column.stop)
+
+
+def scanned_pages(column: PageColumn, num_rows: int, read: Read) -> ColumnPages:
+    """The pages of a chunk by their heads, and their values by the statistics in these.
+
+    Raises
+    ------
+    ValueError
+        A head is damaged, or contradicts the footer.
+    """
+    at, rows = column.start, 0
+    offsets, sizes, first_rows, statistics = [], [], [], []
+    while at < column.stop:
+        head, size = _head(read, at, column.stop)
+        stop = at + size + _number(head, 3)
+        if _number(head, 1) != _DICTIONARY_PAGE:
+            count, _, found = _described(head)
+            offsets.append(at)
+            sizes.append(stop - at)
+            first_rows.append(rows)
+            statistics.append(found)
+            rows += count
+        at = stop
+        if len(offsets) > _MOST_PAGES:
+            raise ValueError("a column chunk has very many pages")
+    if rows != num_rows:
+        raise ValueError("the pages of a column chunk have another number of rows than its row group")
+    values = PageValues(*([_known(found, key, kind) for found in statistics] for key, kind in _BOUNDS))
+    starts = np.array([*first_rows, rows], np.int64)
+    pages = ColumnPages(column.start, np.array(offsets, np.int64), np.array(sizes, np.int64), starts, values)
+    return _checked(pages, column.stop)
+
+
+def file_of_pages(
+    footer: PageFooter,
+    columns: Sequence[tuple[PageColumn, ColumnPages, npt.NDArray[np.bool_]]],
+    read: Read,
+    arrow_schema: bytes | None,
+) -> tuple[bytearray, list[int]]:
+    """A Parquet file of some pages of some columns, whose numbers of rows may differ.
+
+    Parameters
+    ----------
+    columns : sequence of (PageColumn, ColumnPages, bool[n])
+        The column, its pages, and which of them are wanted: one at least.
+    arrow_schema : bytes or None
+        For the metadata ``ARROW:schema``, where the stored file has them.
+
+    Returns
+    -------
+    bytearray, list of int
+        The file, with one row group, and the rows of each column in it.
+
+    Raises
+    ------
+    ValueError
+        A page is not what the index says of it.
+    """
+    file, chunks, counts = bytearray(_MAGIC), [], []
+    for column, pages, wanted in columns:
+        start = len(file)
+        data, has_codes = _pages_of(pages, wanted, read)
+        dictionary = read(*pages.dictionary) if has_codes else b""
+        rows = int(np.diff(pages.first_rows)[wanted].sum())
+        file += dictionary
+        file += data
+        stored: Fields = {key: column.data[key] for key in (1, 2, 3, 4, 6) if key in column.data}
+        stored |= {5: (_I64, rows), 7: (_I64, len(file) - start), 9: (_I64, start + len(dictionary))}
+        if dictionary:
+            stored[11] = _I64, start
+        chunks.append({2: (_I64, 0), 3: (_STRUCT, dict(sorted(stored.items())))})
+        counts.append(rows)
+    group = {1: (_LIST, (_STRUCT, chunks)), 2: (_I64, len(file) - len(_MAGIC)), 3: (_I64, max(counts))}
+    fields = footer.frame([column for column, _, _ in columns], arrow_schema)
+    fields |= {_ROWS: (_I64, max(counts)), _GROUPS: (_LIST, (_STRUCT, [group]))}
+    encoded = write_struct(dict(sorted(fields.items())))
+    file += encoded + len(encoded).to_bytes(4, "little") + _MAGIC
+    return file, counts
+
+
+def _pages_of(pages: ColumnPages, wanted: npt.NDArray[np.bool_], read: Read) -> tuple[bytearray, bool]:
+    """The bytes of the wanted pages, and whether the values of one are codes of the dictionary."""
+    data, has_codes, rows = bytearray(), False, np.diff(pages.first_rows)
+    for run in pages.runs_of(wanted):
+        start, size = pages.place_of(run)
+        stored = read(start, size)
+        for number in run:
+            at = int(pages.offsets[number]) - start
+            head, end = read_struct_at(stored, at)
+            count, encoding, _ = _described(head)
+            if count != rows[number] or end + _number(head, 3) != at + pages.sizes[number]:
+                raise ValueError("a page is not what the index says of it")
+            has_codes = has_codes or encoding in _CODES
+        data += stored
+    return data, has_codes
+
+
+def _head(read: Read, at: int, stop: int) -> tuple[Fields, int]:
+    """The head of the page at ``at``, and its bytes."""
+    size = _HEAD_BYTES
+    while True:
+        stored = read(at, min(size, stop - at))
+        try:
+            return read_struct_at(stored, 0)
+        except ValueError:
+            if size >= min(_MOST_HEAD_BYTES, stop - at):
+                raise
+        size *= 16
+
+
+def _described(head: Fields) -> tuple[int, int, Fields]:
+    """The rows of a data page without repeated values, its encoding, and its statistics."""
+    kind = _number(head, 1)
+    if kind == _DATA_PAGE:
+        data, encoding, statistics = _struct(head, 5), 2, 5
+    elif kind == _DATA_PAGE_V2:
+        data, encoding, statistics = _struct(head, 8), 4, 8
+    else:
+        raise ValueError("a page is of another kind")
+    return _number(data, 1), _number(data, encoding), _struct(data, statistics) if statistics in data else {}
+
+
+_BOUNDS = ((6, _BINARY), (5, _BINARY), (3, _I64))
+"""The fields of Statistics that have an order: min_value and max_value; and null_count."""
+
+
+def _known(fields: Fields, key: int, kind: int) -> Any:
+    """The value of a field of this type; None: it is not there."""
+    found, value = fields.get(key, (kind, None))
+    return value if found == kind else None
+
+
+def _indexed_values(fields: Fields, rows: Sequence[int]) -> PageValues:
+    """What a ColumnIndex says of pages of so many rows."""
+    n = len(rows)
+    (kind, empty), lower, upper = _items(fields, 1), _items(fields, 2)[1], _items(fields, 3)[1]
+    if kind not in (_TRUE, _FALSE) or not len(empty) == len(lower) == len(upper) == n:
+        raise ValueError("a column index has another number of pages than the offset index")
+    if not all(isinstance(value, bytes) for value in (*lower, *upper)):
+        raise ValueError("a bound is no bytes")
+    is_empty = [value == _TRUE for value in empty]
+    nulls: list[int | None] = [None] * n
+    if 5 in fields:
+        kind, nulls = _items(fields, 5)
+        if kind != _I64 or len(nulls) != n:
+            raise ValueError("a column index counts the NULLs of another number of pages")
+    return PageValues(
+        [None if gone else value for gone, value in zip(is_empty, lower, strict=True)],
+        [None if gone else value for gone, value in zip(is_empty, upper, strict=True)],
+        [count if gone else known for gone, count, known in zip(is_empty, rows, nulls, strict=True)],
+    )
+
+
+def _unknown(n: int) -> PageValues:
+    return PageValues([None] * n, [None] * n, [None] * n)
+
+
+def _checked(pages: ColumnPages, stop: int) -> ColumnPages:
+    """``pages``, if they follow each other within their chunk, and none is empty."""
+    offsets, sizes, rows = pages.offsets, pages.sizes, pages.first_rows
+    if not 0 < len(offsets) <= _MOST_PAGES or rows[0] != 0 or (np.diff(rows) <= 0).any():
+        raise ValueError("the pages of a column chunk do not hold its rows")
+    if offsets[0] < pages.start or (sizes <= 0).any() or max(offsets.max(), sizes.max()) > stop:
+        raise ValueError("a page is outside of its column chunk")
+    ends = offsets + sizes
+    if ends[-1] > stop or (ends[:-1] > offsets[1:]).any():
+        raise ValueError("the pages of a column chunk overlap")
+    return pages
+
+
+def _flat_columns(elements: Sequence[Fields]) -> dict[int, tuple[int, Fields]]:
+    """The columns at the top that are leaves and not repeated, by leaf: number at the top, SchemaElement."""
+    found: dict[int, tuple[int, Fields]] = {}
+    leaf, at = 0, 1
+    for number in itertools.count():
+        if at >= len(elements):
+            return found
+        end, leaves = _end_of(elements, at)
+        if end == at + 1 and 1 in elements[at] and _known(elements[at], 3, _I32) in (_REQUIRED, _OPTIONAL):
+            found[leaf] = number, elements[at]
+        leaf += leaves
+        at = end
+    return found
+
+
+def _end_of(elements: Sequence[Fields], at: int) -> tuple[int, int]:
+    """Where the element after the tree at ``at`` is, and how many leaves the tree has."""
+    left, leaves = 1, 0
+    while left:
+        if at >= len(elements):
+            raise ValueError("the schema has fewer elements than it says")
+        children = _known(elements[at], 5, _I32) or 0
+        left += children - 1
+        leaves += not children
+        at += 1
+    return at, leaves
+
+
+def _number(fields: Mapping[int, tuple[int, Any]], key: int) -> int:
+    """An integer that is not negative."""
+    value = fields[key][1] if key in fields else None
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise ValueError("a number is missing or negative")
+    return value
+
+
+def _struct(fields: Fields, key: int) -> Fields:
+    value = fields[key][1] if key in fields else None
+    if not isinstance(value, dict):
+        raise ValueError("a struct is missing")
+    return value
+
+
+def _items(fields: Fields, key: int) -> tuple[int, list[Any]]:
+    kind, value = fields.get(key, (0, None))
+    if kind != _LIST or value is None:
+        raise ValueError("a list is missing")
+    return value  # type: ignore[no-any-return]
+
+
+def _structs(fields: Fields, key: int) -> list[Fields]:
+    kind, values = _items(fields, key)
+    if kind != _STRUCT and values:
+        raise ValueError("a list is of another type")
+    return values
