@@ -24,6 +24,8 @@ _FEWEST_ROWS = 100
 """Of a row group, unless no more are there: so many rows the Java reference writes before it looks at the size."""
 _FEW_BYTES = 1 << 10
 """Columns of so few bytes are not worth the time that zstd takes to begin each page."""
+_PAGE_ROWS = 20_000
+"""The rows of a page, where nothing else is asked. A file of several has a page index, as the Java reference writes."""
 _HASHES = 8
 """Bits that a value sets in a block of a Bloom filter. Source: Parquet format, "Bloom Filter"."""
 
@@ -49,6 +51,7 @@ class ParquetLayout:
         footers: list[pq.FileMetaData] = []
         with_nan = frozenset(number for number, at in self._floats if _has_nan(table, at))
         options = {**self._options, **self._filters(table.num_rows), **self._without_statistics(with_nan)}
+        options["write_page_index"] = table.num_rows > _PAGE_ROWS
         if options["compression"] == "zstd" and self._target.parquet.compression_level is None and _is_few(table):
             options["compression"] = "snappy"
         writer = pq.ParquetWriter(sink, self._schema, metadata_collector=footers, **options)
