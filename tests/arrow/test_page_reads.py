@@ -34,6 +34,8 @@ LONG, STRING, DOUBLE = primitive("long"), primitive("string"), primitive("double
 ID, NAME, X = Field(1, "id", LONG), Field(2, "name", STRING), Field(3, "x", DOUBLE)
 WIDE, NTZ, DAY = pa.decimal128(25, 2), primitive("timestamp_ntz"), dt.date(2021, 1, 1)
 SMALL_PAGES = {"max_rows_per_page": 2, "write_batch_size": 2}
+UNEQUAL_PAGES = {"data_page_size": 20, "write_batch_size": 1, "use_dictionary": False}
+"""Pages by the bytes of their values: those of two columns end at different rows."""
 BOTH = pytest.mark.parametrize("with_index", [True, False], ids=["index", "heads"])
 I64, LIST = 6, 9
 
@@ -107,6 +109,25 @@ def test_nulls_and_nans(tmp_path: Path, with_index: bool) -> None:
     }.items():
         found = rows_of(tmp_path, table, ID, X, filter=where, write_page_index=with_index)
         assert found["id"].to_pylist() == expected, where
+
+
+@BOTH
+def test_pages_of_two_columns_that_end_at_different_rows(tmp_path: Path, read: list[Any], with_index: bool) -> None:
+    """The third page of the texts has a NULL, which is in the part beside the numbers 3 to 5, not in that beside 6."""
+    names = [None if i % 3 == 0 else "x" * (i % 5 * 4) for i in range(20)]
+    table = pa.table({"id": range(20), "name": names})
+    options = {"write_page_index": with_index, **UNEQUAL_PAGES}
+    for where, expected in {
+        "id = 6 AND name IS NULL": [6],
+        "id IN (4, 5) AND name IS NOT NULL": [4, 5],
+        "id = 13 AND name = 'xxxxxxxxxxxx'": [13],
+        "id = 14 AND name = 'xxxxxxxxxxxxxxxx'": [14],
+        "id IN (8, 9) AND (name = 'xxxxxxxxxxxx' OR name IS NULL)": [8, 9],
+    }.items():
+        path = write(tmp_path, table, **options)
+        found = snapshot_of(tmp_path, [ID, NAME], [FakeFile(path, 20)]).scan(where).to_arrow()
+        assert found.to_pydict() == {"id": expected, "name": [names[i] for i in expected]}, where
+    assert len(read) == 5
 
 
 @BOTH
@@ -271,7 +292,7 @@ def test_a_column_index_of_other_pages_is_not_used(tmp_path: Path, read: list[An
     one_file_and_predicate(),
     st.integers(1, 12),
     st.booleans(),
-    st.sampled_from([{}, {"use_dictionary": False}, {"data_page_version": "2.0"}, {"compression": "none"}]),
+    st.sampled_from([{}, UNEQUAL_PAGES, UNEQUAL_PAGES, {"data_page_version": "2.0"}, {"compression": "none"}]),
 )
 def test_rows_are_those_of_the_row_model(
     drawn: tuple[ModelTable, Any], row_group_size: int, with_index: bool, options: dict[str, Any]
@@ -287,7 +308,8 @@ def test_rows_are_those_of_the_row_model(
         patch.setattr(page_reads, "_FEWEST_ROWS", 1)
         patch.setattr("tableformats.engines.arrow.file_rows._BLOCK", 1)
         patch.setattr(page_reads, "_MOST_READ", 1.0)
-        written = {**SMALL_PAGES, **options, "row_group_size": row_group_size, "write_page_index": with_index}
+        pages = {} if "data_page_size" in options else SMALL_PAGES
+        written = {**pages, **options, "row_group_size": row_group_size, "write_page_index": with_index}
         path = write(Path(directory), data, **written)
         scan = snapshot_of(Path(directory), fields, [FakeFile(path, len(rows))]).scan(predicate)
         found = scan.to_arrow()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.mutants.mutant import Mutant
 
 _ROW_GROUPS = ("arrow/test_row_group_pruning.py",)
+_PAGES = ("arrow/test_page_reads.py",)
 
 MUTANTS = (
     Mutant(
@@ -54,6 +55,38 @@ MUTANTS = (
         "verdicts != 2",
         "a row group is read only where every row matches",
         _ROW_GROUPS,
+    ),
+    Mutant(
+        "nulls-of-a-page-are-those-of-its-parts",
+        "core:_null_counts",
+        "rows_of_page[page]: count",
+        "of_page[page]: of_page[page]",
+        "a part of a page with a NULL has none where the rest of the page has it",
+        _PAGES,
+    ),
+    Mutant(
+        "rows-of-pages-are-not-counted",
+        "core:_pages_of",
+        "count != rows[number]",
+        "False",
+        "an index that lies about the rows of a page gives other rows",
+        _PAGES,
+    ),
+    Mutant(
+        "rows-before-a-page-that-is-left-out",
+        "core:_Chunk.picked",
+        "np.where(wanted, np.diff(first_rows), 0)",
+        "np.diff(first_rows)",
+        "rows are taken from where they would be if all pages were read",
+        _PAGES,
+    ),
+    Mutant(
+        "pages-of-several-columns-have-the-same-rows",
+        "core:PageReader.bounds",
+        "np.unique(np.concatenate([chunk.pages.first_rows for chunk in chunks]))",
+        "chunks[0].pages.first_rows",
+        "the bounds of a page are those of all rows of a page of another column",
+        _PAGES,
     ),
     Mutant(
         "codes-of-long-texts-in-one-batch",

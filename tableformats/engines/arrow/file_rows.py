@@ -167,7 +167,7 @@ class FileRows:
         for found in matching:
             ahead.append(found)
             blocks += found.count_blocks(_BLOCK)
-            if (is_spread := blocks * _BLOCK > part.num_rows // 2):
+            if is_spread := blocks * _BLOCK > part.num_rows // 2:
                 break
         if not ahead:
             return

@@ -35,6 +35,7 @@ _CODES = (2, 8)
 _HEAD_BYTES = 256
 """The head of a page mostly has fewer."""
 _MOST_HEAD_BYTES = 1 << 16
+_SHORT_DICTIONARY = 1 << 18
 _MOST_PAGES = 1 << 16
 _MOST_BYTES = 1 << 19
 """Chunks of more pages, and those with longer footers and indexes, are read as a whole."""
@@ -95,8 +96,12 @@ class ColumnPages:
         return start, int(self.offsets[run[-1]] + self.sizes[run[-1]]) - start
 
     def places(self, wanted: npt.NDArray[np.bool_]) -> list[tuple[int, int]]:
-        """Offset and length of all that is read for the wanted pages."""
-        return [self.dictionary, *map(self.place_of, self.runs_of(wanted))]
+        """Offset and length of what is surely read for the wanted pages.
+
+        A long dictionary belongs to the first pages alone, as a rule: its writer gave up.
+        """
+        places = [self.place_of(run) for run in self.runs_of(wanted)]
+        return [self.dictionary, *places] if self.dictionary[1] <= _SHORT_DICTIONARY else places
 
 
 @dataclass(frozen=True, eq=False)
