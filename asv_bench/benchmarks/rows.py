@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 
 from . import QUICK
-from .spark_tables import ROWS_A_FILE, RowTables, row_tables
+from .spark_tables import ROWS_A_FILE, RowTables, equality_deletes, row_tables
 from .table_text import markdown, write
 
 PAGE = "rows.md"
@@ -36,15 +36,34 @@ class Question:
     arrow: ds.Expression | None = None
 
 
-QUESTIONS = (
-    Question("all columns"),
-    Question("two columns", ("id", "amount")),
-    Question("half of the rows", None, "amount > 5000", ds.field("amount") > 5000),
-    Question("a tenth of the rows", None, "amount > 9000", ds.field("amount") > 9000),
-    Question("one row", None, "id = 500000", ds.field("id") == 500_000),
-)
-READERS = ("ours, Delta", "ours, Iceberg", "pyarrow.dataset", "duckdb", "polars")
-DELETED = ("ours, Delta, 1 % deleted", "ours, Iceberg, 1 % deleted")
+def _spread(share: float) -> Question:
+    """A share of the rows, in no order."""
+    least = 10_000 - share * 100
+    return Question(f"{share:g} % here and there", None, f"amount > {least:g}", ds.field("amount") > least)
+
+
+def _together(share: float, rows: int) -> Question:
+    """A share of the rows that follow each other, from the middle of the first file on."""
+    first, count = ROWS_A_FILE // 2, int(rows * share / 100)
+    arrow = (ds.field("id") >= first) & (ds.field("id") < first + count)
+    return Question(f"{share:g} % together", None, f"id >= {first} AND id < {first + count}", arrow)
+
+
+def questions(rows: int) -> list[Question]:
+    """What is asked of a table of so many rows."""
+    shares = (50.0, 10.0, 1.0, 0.1)
+    return [
+        Question("all columns"),
+        Question("two columns", ("id", "amount")),
+        *map(_spread, shares),
+        *(_together(share, rows) for share in shares),
+        Question("one row", None, "id = 500000", ds.field("id") == 500_000),
+    ]
+
+
+NAMES = [question.name for question in questions(ROWS_A_FILE)]
+READERS = ("ours, Delta", "ours, Iceberg", "pyarrow.dataset", "deltalake", "pyiceberg", "duckdb", "polars")
+DELETED = ("ours, Delta, 1 % by vectors", "ours, Iceberg, 1 % by positions", "ours, Iceberg, 1 % by keys")
 
 
 def reader(name: str, tables: RowTables) -> Callable[[Question], int] | None:
@@ -52,14 +71,40 @@ def reader(name: str, tables: RowTables) -> Callable[[Question], int] | None:
     if name.startswith("ours"):
         import tableformats as tf
 
-        kinds = tables.deleted if "deleted" in name else tables.clean
-        table = tf.open_table(kinds["delta" if "Delta" in name else "iceberg"])
+        kinds = tables.deleted if "%" in name else tables.clean
+        path = equality_deletes(tables) if "keys" in name else kinds["delta" if "Delta" in name else "iceberg"]
+        table = tf.open_table(path)
         return lambda q: table.scan(q.sql, columns=q.columns).to_arrow().num_rows
     if name == "pyarrow.dataset":
         return lambda q: _of_dataset(ds.dataset(tables.data), q)
     if importlib.util.find_spec(name) is None:
         return None
-    return {"duckdb": _duckdb, "polars": _polars}[name](tables)
+    return {"duckdb": _duckdb, "polars": _polars, "deltalake": _deltalake, "pyiceberg": _pyiceberg}[name](tables)
+
+
+def _deltalake(tables: RowTables) -> Callable[[Question], int]:
+    import deltalake
+
+    engine = deltalake.QueryBuilder().register("t", deltalake.DeltaTable(tables.clean["delta"]))
+
+    def run(question: Question) -> int:
+        where = "" if question.sql is None else f" WHERE {question.sql}"
+        return int(engine.execute(f"SELECT {', '.join(question.columns or ('*',))} FROM t{where}").read_all().num_rows)
+
+    return run
+
+
+def _pyiceberg(tables: RowTables) -> Callable[[Question], int]:
+    from pyiceberg.table import StaticTable
+
+    table = StaticTable.from_metadata(f"{tables.clean['iceberg']}/metadata/v1.metadata.json")
+
+    def run(question: Question) -> int:
+        columns = question.columns or ("*",)
+        asked = {} if question.sql is None else {"row_filter": question.sql}
+        return int(table.scan(selected_fields=columns, **asked).to_arrow().num_rows)
+
+    return run
 
 
 def _of_dataset(dataset: ds.Dataset, question: Question) -> int:
@@ -129,13 +174,13 @@ def measure(
 class RowsBesideDataset:
     """Decoding Parquet dominates; our time over that of ``pyarrow.dataset`` over the same files."""
 
-    params = [[q.name for q in QUESTIONS], [*READERS[:2], *DELETED]]
+    params = [NAMES, [*READERS[:2], *DELETED]]
     param_names = ["question", "reader"]
     timeout = 600
 
     def setup(self, question: str, reader: str) -> None:
         self.tables = row_tables(FILES * ROWS_A_FILE)
-        self.question = next(q for q in QUESTIONS if q.name == question)
+        self.question = questions(self.tables.rows)[NAMES.index(question)]
 
     def track_ratio_vs_dataset(self, question: str, reader: str) -> float:
         found = measure(self.tables, self.question, [reader, "pyarrow.dataset"])
@@ -189,7 +234,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parsed = parser.parse_args(arguments)
     tables, names = row_tables(parsed.files * ROWS_A_FILE), (*READERS, *DELETED)
-    results = {question.name: measure(tables, question, names, parsed.rounds) for question in QUESTIONS}
+    results = {question.name: measure(tables, question, names, parsed.rounds) for question in questions(tables.rows)}
     page = text(results, parsed.files, parsed.rounds)
     print(page)
     if parsed.write:

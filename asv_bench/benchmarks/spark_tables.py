@@ -75,6 +75,11 @@ def row_tables(rows: int) -> RowTables:
     return RowTables(rows, _kept(f"rows-{rows}", lambda making, folder: _write_rows(rows, making, folder)))
 
 
+def equality_deletes(tables: RowTables) -> str:
+    """An Iceberg table of the same data files, in which the same rows are deleted by keys: one delete file for each."""
+    return str(_kept(f"rows-{tables.rows}-equality", lambda making, folder: _write_equality(tables, making, folder)))
+
+
 def many_files(files: int) -> dict[str, str]:
     """By format, the path of a table of ``files`` files of SMALL rows; file n has the ids from n * SMALL on."""
     folder = _kept(f"files-{files}", lambda making, folder: _write_many(files, making, folder))
@@ -130,6 +135,17 @@ def _write_rows(rows: int, making: Path, folder: Path) -> None:
     _write_delta(making / "delta-deletes", files, deleted)
     _write_iceberg(making / "iceberg", f"file://{folder}/iceberg", files)
     _write_iceberg(making / "iceberg-deletes", f"file://{folder}/iceberg-deletes", files, deleted)
+
+
+def _write_equality(tables: RowTables, making: Path, folder: Path) -> None:
+    (making / "data").mkdir()
+    files, deleted = [], []
+    random = np.random.default_rng(7)
+    for number, path in enumerate(map(Path, tables.data)):
+        os.link(path, making / "data" / path.name)
+        files.append(_File(path.name, number, ROWS_A_FILE))
+        deleted.append(np.flatnonzero(random.random(ROWS_A_FILE) < DELETED))
+    _write_iceberg(making, f"file://{folder}", files, deleted, by_equality=True)
 
 
 def _write_many(files: int, making: Path, folder: Path) -> None:
@@ -240,17 +256,20 @@ def _vector(table: Path, number: int, positions: np.ndarray) -> dict[str, Any]:
     }
 
 
-def _write_iceberg(table: Path, location: str, files: list[_File], deleted: list[np.ndarray] | None = None) -> None:
+def _write_iceberg(
+    table: Path, location: str, files: list[_File], deleted: list[np.ndarray] | None = None, by_equality: bool = False
+) -> None:
     (table / "metadata").mkdir()
     data = [_entry(table, location, f"data/{file.name}", file.rows, bounds=file.bounds) for file in files]
     manifests = [_manifest(table, location, "data", data)]
     if deleted is not None:
-        deletes = [_deletes(table, location, file.name, rows) for file, rows in zip(files, deleted, strict=True)]
+        write = _equality_deletes if by_equality else _deletes
+        deletes = [write(table, location, file, rows) for file, rows in zip(files, deleted, strict=True)]
         manifests.append(_manifest(table, location, "deletes", deletes))
     write_manifest_list(table / "metadata" / "snap-1.avro", manifests)
     snapshot = {
         "snapshot-id": _SNAPSHOT,
-        "sequence-number": 1,
+        "sequence-number": 2,
         "timestamp-ms": _TIME_MS,
         "schema-id": 0,
         "manifest-list": f"{location}/metadata/snap-1.avro",
@@ -260,7 +279,7 @@ def _write_iceberg(table: Path, location: str, files: list[_File], deleted: list
         "format-version": 2,
         "table-uuid": str(uuid.UUID(int=4)),
         "location": location,
-        "last-sequence-number": 1,
+        "last-sequence-number": 2,
         "last-updated-ms": _TIME_MS,
         "last-column-id": len(_ICEBERG),
         "current-schema-id": 0,
@@ -288,28 +307,40 @@ def _schema() -> dict[str, Any]:
     return {"type": "struct", "schema-id": 0, "fields": fields}
 
 
-def _deletes(table: Path, location: str, name: str, positions: np.ndarray) -> dict[str, Any]:
+def _deletes(table: Path, location: str, file: _File, positions: np.ndarray) -> dict[str, Any]:
     """Write the position delete file of one data file; its manifest entry."""
-    target = f"{location}/data/{name}"
+    target = f"{location}/data/{file.name}"
     fields = [
         pa.field("file_path", pa.string(), nullable=False, metadata={"PARQUET:field_id": str(FILE_PATH_ID)}),
         pa.field("pos", pa.int64(), nullable=False, metadata={"PARQUET:field_id": str(POS_ID)}),
     ]
     rows = pa.table([pa.repeat(target, len(positions)), pa.array(positions)], schema=pa.schema(fields))
-    path = f"data/deletes-{name}"
+    path = f"data/deletes-{file.name}"
     pq.write_table(rows, table / path)
-    return _entry(table, location, path, len(positions), target)
+    entry = _entry(table, location, path, len(positions))
+    entry["data_file"] |= {"content": 1, "referenced_data_file": target}
+    return entry
 
 
-def _entry(
-    table: Path, location: str, path: str, count: int, target: str | None = None, bounds: Sequence[tuple[Any, Any]] = ()
-) -> dict[str, Any]:
-    """A data file, or the delete file of ``target``."""
+def _equality_deletes(table: Path, location: str, file: _File, positions: np.ndarray) -> dict[str, Any]:
+    """Write the file of the ids of deleted rows; its manifest entry, which is newer than the data files'."""
+    field = pa.field("id", pa.int64(), metadata={"PARQUET:field_id": "1"})
+    ids = pa.array(positions + file.number * file.rows)
+    path = f"data/keys-{file.name}"
+    pq.write_table(pa.table([ids], schema=pa.schema([field])), table / path)
+    bounds = [(ids[0].as_py(), ids[-1].as_py())]
+    entry = _entry(table, location, path, len(positions), bounds=bounds)
+    entry["data_file"] |= {"content": 2, "equality_ids": [1]}
+    return {**entry, "sequence_number": 2}
+
+
+def _entry(table: Path, location: str, path: str, count: int, bounds: Sequence[tuple[Any, Any]] = ()) -> dict[str, Any]:
+    """The manifest entry of a file, as of a data file."""
     lower, upper = (
         [{"key": i, "value": _single_value(pair[side])} for i, pair in enumerate(bounds, 1)] for side in (0, 1)
     )
     file = {
-        "content": int(target is not None),
+        "content": 0,
         "file_path": f"{location}/{path}",
         "file_format": "PARQUET",
         "partition": {},
@@ -317,7 +348,8 @@ def _entry(
         "file_size_in_bytes": (table / path).stat().st_size,
         "lower_bounds": lower,
         "upper_bounds": upper,
-        "referenced_data_file": target,
+        "equality_ids": None,
+        "referenced_data_file": None,
     }
     return {"status": 1, "snapshot_id": _SNAPSHOT, "sequence_number": 1, "file_sequence_number": 1, "data_file": file}
 
@@ -349,7 +381,7 @@ def _manifest(table: Path, location: str, content: str, entries: list[dict[str, 
         "manifest_length": path.stat().st_size,
         "partition_spec_id": 0,
         "content": int(content == "deletes"),
-        "sequence_number": 1,
+        "sequence_number": max(e["sequence_number"] for e in entries),
         "min_sequence_number": 1,
         "added_snapshot_id": _SNAPSHOT,
         "added_files_count": len(entries),
@@ -398,6 +430,7 @@ _MANIFEST = {
                     _field("file_size_in_bytes", 104, "long"),
                     _field("lower_bounds", 125, _map(126, 127)),
                     _field("upper_bounds", 128, _map(129, 130)),
+                    _field("equality_ids", 135, ["null", {"type": "array", "items": "int", "element-id": 136}]),
                     _field("referenced_data_file", 143, ["null", "string"]),
                 ],
             },

@@ -303,7 +303,7 @@ MUTANTS = (
     # ---- columns of a filter first ----------------------------------------------------------------------------------
     Mutant(
         "late-columns-from-their-first-row",
-        "core:_Cursor.between",
+        "core:RowCursor.between",
         "self._rows.slice(start - self._first, count)",
         "self._rows.slice(0, count)",
         "the other columns of a match are those of the first rows of their batch",
