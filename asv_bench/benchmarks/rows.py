@@ -208,16 +208,20 @@ class RowsInMemory:
             assert batch.num_rows
 
 
+def figures(question: str, found: dict[str, Measurement], names: Sequence[str]) -> list[list[str]]:
+    """A row for each reader: seconds of the clock and of the processor, and both as ratios."""
+    base, rows = found["pyarrow.dataset"], []
+    for name in (name for name in names if name in found):
+        m = found[name]
+        ratios = [f"{m.clock / base.clock:.2f}x", f"{m.processor / base.processor:.2f}x"]
+        rows.append([question, name, f"{m.rows:,}", f"{m.clock:.3f}", f"{m.processor:.3f}", *ratios])
+    return rows
+
+
 def text(results: dict[str, dict[str, Measurement]], files: int, rounds: int) -> str:
-    """The page's table; each cell has seconds of the clock and of the processor, and both as ratios."""
+    """The page's table."""
     names = [name for name in (*READERS, *DELETED) if all(name in found for found in results.values())]
-    rows = []
-    for question, found in results.items():
-        base = found["pyarrow.dataset"]
-        for name in names:
-            m = found[name]
-            ratios = [f"{m.clock / base.clock:.2f}x", f"{m.processor / base.processor:.2f}x"]
-            rows.append([question, name, f"{m.rows:,}", f"{m.clock:.3f}", f"{m.processor:.3f}", *ratios])
+    rows = [row for question, found in results.items() for row in figures(question, found, names)]
     load = ", ".join(f"{part:.1f}" for part in os.getloadavg())
     head = ["query", "reader", "rows", "clock s", "processor s", "clock / dataset", "processor / dataset"]
     what = (

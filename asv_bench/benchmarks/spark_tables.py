@@ -72,21 +72,24 @@ class RowTables:
 
 def row_tables(rows: int) -> RowTables:
     """The four tables, from the cache or written now; ``rows`` is a multiple of ROWS_A_FILE."""
-    return RowTables(rows, _kept(f"rows-{rows}", lambda making, folder: _write_rows(rows, making, folder)))
+    return RowTables(rows, kept_table(f"rows-{rows}", lambda making, folder: _write_rows(rows, making, folder)))
 
 
 def equality_deletes(tables: RowTables) -> str:
     """An Iceberg table of the same data files, in which the same rows are deleted by keys: one delete file for each."""
-    return str(_kept(f"rows-{tables.rows}-equality", lambda making, folder: _write_equality(tables, making, folder)))
+    return str(
+        kept_table(f"rows-{tables.rows}-equality", lambda making, folder: _write_equality(tables, making, folder))
+    )
 
 
 def many_files(files: int) -> dict[str, str]:
     """By format, the path of a table of ``files`` files of SMALL rows; file n has the ids from n * SMALL on."""
-    folder = _kept(f"files-{files}", lambda making, folder: _write_many(files, making, folder))
+    folder = kept_table(f"files-{files}", lambda making, folder: _write_many(files, making, folder))
     return {name: str(folder / name) for name in ("delta", "iceberg")}
 
 
-def _kept(name: str, write: Callable[[Path, Path], None]) -> Path:
+def kept_table(name: str, write: Callable[[Path, Path], None]) -> Path:
+    """The folder ``name`` of the cache. ``write`` fills a new one, and is given where it will be, too."""
     folder = tables_folder() / f"spark-{name}-v{GENERATOR}"
     if not folder.exists():
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -100,7 +103,7 @@ def _kept(name: str, write: Callable[[Path, Path], None]) -> Path:
     return folder
 
 
-def _events(count: int, number: int) -> pa.Table:
+def some_events(count: int, number: int) -> pa.Table:
     """Rows of file ``number``, with Iceberg's field ids."""
     random = np.random.default_rng(number)
     ids = np.arange(count, dtype=np.int64) + number * count
@@ -125,7 +128,7 @@ def _write_rows(rows: int, making: Path, folder: Path) -> None:
     random = np.random.default_rng(7)
     deleted = []
     for file in files:
-        pq.write_table(_events(ROWS_A_FILE, file.number), data / file.name)
+        pq.write_table(some_events(ROWS_A_FILE, file.number), data / file.name)
         deleted.append(np.flatnonzero(random.random(ROWS_A_FILE) < DELETED))
     for table in ("delta", "delta-deletes", "iceberg", "iceberg-deletes"):
         (making / table / "data").mkdir(parents=True)
@@ -157,7 +160,7 @@ def _write_many(files: int, making: Path, folder: Path) -> None:
         for file in named:
             source = sources / f"{table}-{file.number // MAX_LINKS}"
             if not source.exists():
-                pq.write_table(_events(SMALL, file.number), source)
+                pq.write_table(some_events(SMALL, file.number), source)
             os.link(source, making / table / "data" / file.name)
     shutil.rmtree(sources)
     _write_delta(making / "delta", named)

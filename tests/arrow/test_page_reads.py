@@ -204,7 +204,7 @@ def test_windows_of_a_row_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
 def test_pages_of_large_row_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, with_index: bool) -> None:
     """What the product does without the settings of these tests: fewer bytes are read for one row of many."""
     monkeypatch.undo()
-    count = 100_000
+    count = 120_000
     table = pa.table({"id": range(count), "name": [f"name {i}" for i in range(count)]})
     path = write(tmp_path, table, write_page_index=with_index, use_dictionary=False)
     reads: list[int] = []

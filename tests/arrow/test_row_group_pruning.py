@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import datetime as dt
 import tempfile
-from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tableformats.engines.arrow.files.parquet import ParquetFile
 from tableformats.expressions.binding import bind
 from tableformats.io.parquet.chunks import RowGroups
 from tableformats.schema import DecimalType, Field, ListType, Schema, StructType, primitive
@@ -28,20 +26,6 @@ from tests.support.strategies import VALUES, ModelFile, ModelTable, PartitionSpe
 
 LONG, STRING, DOUBLE = primitive("long"), primitive("string"), primitive("double")
 ID, NAME, X = Field(1, "id", LONG), Field(2, "name", STRING), Field(3, "x", DOUBLE)
-
-
-@pytest.fixture
-def groups_read(monkeypatch: pytest.MonkeyPatch) -> Iterator[set[int]]:
-    """The numbers of the row groups that were read."""
-    found: set[int] = set()
-    part_rows = ParquetFile.part_rows
-
-    def noted(self: ParquetFile, part: Any, *arguments: Any) -> Any:
-        found.update(part.row_groups)
-        return part_rows(self, part, *arguments)
-
-    monkeypatch.setattr(ParquetFile, "part_rows", noted)
-    yield found
 
 
 def ids(root: Path, table: pa.Table, *fields: Field, filter: str, files: Any = None, **options: Any) -> list[Any]:

@@ -31,7 +31,7 @@ def bytes_of(stub: S3Stub) -> int:
 
 def test_a_row_of_a_large_file(stub: S3Stub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The indexes are read with the footer, and then the pages: not the 10 MB of the file."""
-    monkeypatch.setattr(page_reads, "_FEWEST_REMOTE_BYTES", 1 << 20)
+    monkeypatch.setattr(page_reads, "FEWEST_REMOTE_BYTES", 1 << 20)
     numbers = np.random.default_rng(1)
     columns = {"id": np.arange(ROWS), **{name: numbers.random(ROWS) for name in ("x", "y", "z")}}
     table = pa.table(columns)

@@ -89,6 +89,22 @@ MUTANTS = (
         _PAGES,
     ),
     Mutant(
+        "values-of-any-part-of-a-filter-are-sought",
+        "core:sought_values",
+        "isinstance(predicate, ex.And)",
+        "hasattr(predicate, 'children')",
+        "a row group is left out for a = 5 OR b = 0, where it lacks 5",
+        ("arrow/test_sought_values.py",),
+    ),
+    Mutant(
+        "milliseconds-are-microseconds",
+        "core:_stored",
+        'logical.get("timeUnit") != "microseconds"',
+        "False",
+        "a Bloom filter of milliseconds is asked for microseconds",
+        ("arrow/test_sought_values.py",),
+    ),
+    Mutant(
         "codes-of-long-texts-in-one-batch",
         "core:_of_short_texts",
         "longest * len(rows) <= _BATCH_BYTES",

@@ -31,6 +31,7 @@ from ...schema import Field, StructType, arrow_field
 from .deletes import DeleteLoader, deleted_positions, positions_within
 from .files.column_tree import Selection
 from .files.data_file import DataFile, FilePart, typed_errors
+from .files.sought_values import sought_values
 from .filters import evaluate
 from .metadata_columns import MetadataReader, with_positions
 from .projection import Resolver
@@ -100,7 +101,15 @@ class FileRows:
         """The row groups in which no row can make the residual TRUE. Deletes only take rows away."""
         stored = self._tested.stored_values()
         found = self._file.row_group_bounds(stored) if self._residual is not None and stored else None
-        return frozenset() if found is None else frozenset(np.flatnonzero(~self._may_match(*found)).tolist())
+        if found is None:
+            return frozenset()
+        may_match = self._may_match(*found)
+        for field_id, values in sought_values(self._task.residual):
+            if field_id in stored:
+                field, leaf = stored[field_id]
+                for group in np.flatnonzero(may_match).tolist():
+                    may_match[group] = not self._file.lacks(group, leaf, field, values)
+        return frozenset(np.flatnonzero(~may_match).tolist())
 
     def _may_match(self, bounds: Bounds, num_rows: pa.Array) -> npt.NDArray[np.bool_]:
         """Which parts of a file, of so many rows, may hold a row that makes the residual TRUE, by their bounds."""

@@ -120,6 +120,8 @@ class PageColumn:
         Its bytes in the file.
     offset_index, column_index : tuple of (int, int) or None
         Offset and length in the file.
+    bloom_filter : tuple of (int, int) or None
+        Offset and length; 0: the length is not known.
     """
 
     number: int
@@ -129,6 +131,7 @@ class PageColumn:
     stop: int
     offset_index: tuple[int, int] | None
     column_index: tuple[int, int] | None
+    bloom_filter: tuple[int, int] | None
 
     @property
     def indexes(self) -> list[tuple[int, int]]:
@@ -184,6 +187,8 @@ class PageFooter:
         if stop > self._size:
             raise ValueError("a column chunk is outside of the file")
         places = [self._place(chunk, key) for key in (4, 6)]
+        bloom = _known(data, 14, _I64) or 0
+        places.append((bloom, _known(data, 15, _I32) or 0) if 0 < bloom < self._size else None)
         return PageColumn(number, element, data, start, stop, *places)
 
     def _place(self, chunk: Fields, key: int) -> tuple[int, int] | None:

@@ -110,6 +110,18 @@ class DataFile(ABC):
         """
         return None
 
+    def lacks(self, group: int, leaf: int, field: Field, values: list[Any]) -> bool:
+        """Whether it is certain that no row of a row group has one of some values in a leaf column.
+
+        Parameters
+        ----------
+        field : Field
+            The column of the table whose values the leaf has (as of :meth:`row_group_bounds`).
+        values : list
+            Canonical values (:class:`tableformats.expressions.tree.Literal`).
+        """
+        return False
+
     def parts(self, selection: Selection, skipped: Container[int] = ()) -> list[FilePart]:
         """The parts of ``byte_range``, in order, without the row groups ``skipped``.
 

@@ -10,39 +10,31 @@ from __future__ import annotations
 import base64
 import struct
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
 from ....dataclass import dataclass
-from ....io.parquet.pages import ColumnPages, PageColumn, PageFooter, file_of_pages, indexed_pages, scanned_pages
-from ....io.stores.remote_source import RemoteSource
+from ....io.parquet.pages import ColumnPages, PageColumn, file_of_pages, indexed_pages, scanned_pages
 from ....plugin.statistics import Bounds
-from ....runtime.concurrency import cached_property
 from ....schema import Field
 from .footers import open_parquet
 from .row_group_statistics import column_bounds
+from .stored_chunks import FEWEST_REMOTE_BYTES, PAGE_ERRORS, StoredChunks
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
 __all__ = ["PageReader"]
 
-_FEWEST_ROWS = 40_000
-"""A smaller row group has a page or two."""
-_FEWEST_REMOTE_BYTES = 4 << 20
-"""In a store the indexes take one more request, in whose time so many bytes could be read."""
+_FEWEST_ROWS = 100_000
+"""A smaller row group has so few pages that it is read as fast as they are found."""
 _MOST_READ = 0.5
 """Where a larger share of the bytes is wanted, all are read."""
 _WINDOW_BYTES = 64 << 20
 """About how many bytes of pages, before compression, are decoded together."""
 _ARROW_SCHEMA = b"ARROW:schema"
-_END_BYTES = 8
-"""The size of the footer and the magic number, which follow it."""
-_PAGE_ERRORS = (ValueError, KeyError, IndexError, TypeError, OverflowError, struct.error)
-"""What a damaged description of pages raises. The rows can be read without it."""
 _PHYSICAL = {"INT32": "<i", "INT64": "<q", "FLOAT": "<f", "DOUBLE": "<d"}
 _BYTES = ("BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY")
 
@@ -88,14 +80,12 @@ class PageReader:
 
     Parameters
     ----------
-    source : pyarrow.NativeFile
-    metadata : pyarrow.parquet.FileMetaData
-        Of a footer whose column chunks are sound.
+    stored : StoredChunks
     """
 
-    def __init__(self, source: pa.NativeFile, metadata: Any) -> None:
-        self._source = source
-        self._metadata = metadata
+    def __init__(self, stored: StoredChunks) -> None:
+        self._stored = stored
+        self._metadata = stored.metadata
         self._found: dict[tuple[int, int], _Chunk] = {}
 
     def bounds(
@@ -114,7 +104,7 @@ class PageReader:
             The second are the first rows of the runs in the row group; then its rows. None: nothing is known.
         """
         chunks = self._chunks(group, [leaf for _, leaf in leaves.values()])
-        if chunks is None or self._footer is None or not self._footer.has_orders:
+        if chunks is None or self._stored.footer is None or not self._stored.footer.has_orders:
             return None
         starts = np.unique(np.concatenate([chunk.pages.first_rows for chunk in chunks]))
         bounds = Bounds()
@@ -142,7 +132,7 @@ class PageReader:
             lower, upper = (
                 [None if v is None else read(v) for v in s] for s in (pages.values.lower, pages.values.upper)
             )
-        except _PAGE_ERRORS:
+        except PAGE_ERRORS:
             return None
         return column_bounds(lower, upper, column, field)
 
@@ -171,12 +161,13 @@ class PageReader:
     def _windows(
         self, chunks: Sequence[_Chunk], coded: Sequence[str], windows: Sequence[npt.NDArray[np.int64]]
     ) -> Iterator[pa.StructArray]:
-        assert self._footer is not None
+        footer = self._stored.footer
+        assert footer is not None
         for runs in windows:
             wanted = [(c.column, c.pages, c.wanted(runs)) for c in chunks]
             places = [place for _, pages, pages_wanted in wanted for place in pages.places(pages_wanted)]
-            with self._reading(places) as read:
-                data, counts = file_of_pages(self._footer, wanted, read, self._arrow_schema(chunks))
+            with self._stored.reading(places) as read:
+                data, counts = file_of_pages(footer, wanted, read, self._arrow_schema(chunks))
             file = open_parquet(pa.BufferReader(pa.py_buffer(data)), read_dictionary=coded)
             columns = []
             for number, (chunk, count) in enumerate(zip(chunks, counts, strict=True)):
@@ -186,41 +177,23 @@ class PageReader:
                 columns.append(chunk.picked(values, runs))
             yield pa.StructArray.from_arrays(columns, names=file.schema_arrow.names)
 
-    @cached_property
-    def _footer(self) -> PageFooter | None:
-        size, length = self._source.size(), self._metadata.serialized_size
-        try:
-            return PageFooter(bytes(self._source.read_at(length, size - length - _END_BYTES)), size)
-        except _PAGE_ERRORS:
-            return None
-
     def _chunks(self, group: int, leaves: Sequence[int]) -> list[_Chunk] | None:
         """The chunks of some columns and their pages. None: those of one are not known, or not worth a request."""
-        num_rows, footer = self._metadata.row_group(group).num_rows, self._footer
-        if not leaves or num_rows < _FEWEST_ROWS or footer is None:
+        num_rows = self._metadata.row_group(group).num_rows
+        if not leaves or num_rows < _FEWEST_ROWS:
             return None
-        is_remote = isinstance(self._source, RemoteSource)
         try:
-            columns = {leaf: footer.column(group, leaf) for leaf in leaves if (group, leaf) not in self._found}
+            columns = {leaf: self._stored.column(group, leaf) for leaf in leaves if (group, leaf) not in self._found}
             new = {leaf: column for leaf, column in columns.items() if column is not None}
-            if len(new) < len(columns) or (is_remote and not _is_worth_request(new.values())):
+            if len(new) < len(columns) or (self._stored.is_remote and not _is_worth_request(new.values())):
                 return None
-            with self._reading([place for column in new.values() for place in column.indexes]) as read:
+            with self._stored.reading([place for column in new.values() for place in column.indexes]) as read:
                 for leaf, column in new.items():
                     pages_of = scanned_pages if column.offset_index is None else indexed_pages
                     self._found[group, leaf] = _Chunk(column, pages_of(column, num_rows, read))
-        except _PAGE_ERRORS:
+        except PAGE_ERRORS:
             return None
         return [self._found[group, leaf] for leaf in leaves]
-
-    @contextmanager
-    def _reading(self, places: Sequence[tuple[int, int]]) -> Iterator[Callable[[int, int], bytes]]:
-        """What reads bytes at an offset, of these places (offset, length) at least."""
-        with ExitStack() as stack:
-            source = self._source
-            if isinstance(source, RemoteSource):
-                source = stack.enter_context(source.with_ranges(places))
-            yield lambda offset, size: bytes(source.read_at(size, offset))
 
     def _window_rows(self, group: int, leaves: Sequence[int]) -> int:
         stored = self._metadata.row_group(group)
@@ -238,7 +211,7 @@ class PageReader:
 def _is_worth_request(columns: Collection[PageColumn]) -> bool:
     """Whether columns in a store have indexes, and so many bytes that a request for them pays."""
     size = sum(column.stop - column.start for column in columns)
-    return size >= _FEWEST_REMOTE_BYTES and all(column.offset_index is not None for column in columns)
+    return size >= FEWEST_REMOTE_BYTES and all(column.offset_index is not None for column in columns)
 
 
 def _cut(runs: npt.NDArray[np.int64], rows: int) -> list[npt.NDArray[np.int64]]:

@@ -26,6 +26,8 @@ from .data_file import BATCH_ROWS, WHOLE_FILE, DataFile, FilePart, counted_rows,
 from .footers import ParquetFooter, open_parquet
 from .page_reads import PageReader
 from .row_group_statistics import row_group_bounds
+from .sought_values import lacks_values
+from .stored_chunks import StoredChunks
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -115,8 +117,16 @@ class ParquetFile(DataFile):
             yield from self._rows_of(file, part, selection, is_alone)
 
     @cached_property
+    def _stored(self) -> StoredChunks | None:
+        return StoredChunks(self._source, self._metadata) if self._groups.is_sound else None
+
+    @cached_property
     def _pages(self) -> PageReader | None:
-        return PageReader(self._source, self._metadata) if self._groups.is_sound else None
+        return None if self._stored is None else PageReader(self._stored)
+
+    def lacks(self, group: int, leaf: int, field: Field, values: list[Any]) -> bool:
+        """See :meth:`DataFile.lacks`."""
+        return self._stored is not None and lacks_values(self._stored, group, leaf, field, values)
 
     def page_bounds(
         self, part: FilePart, leaves: Mapping[int, tuple[Field, int]]
