@@ -311,9 +311,9 @@ MUTANTS = (
     ),
     Mutant(
         "late-matches-from-their-first-row",
-        "core:FileRows._filter_first",
-        "both.filter(matches.slice(start - first, len(found)))",
-        "both.filter(matches.slice(0, len(found)))",
+        "core:MatchingRows.matches_of",
+        "start - self.first",
+        "0",
         "a second piece of rows is filtered by the matches of the first",
         ("arrow/test_concurrency.py",),
     ),

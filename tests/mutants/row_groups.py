@@ -50,9 +50,9 @@ MUTANTS = (
     ),
     Mutant(
         "undecided-row-groups-go",
-        "core:FileRows._row_groups_without_match",
-        "verdicts == NONE",
-        "verdicts != 2",
+        "core:FileRows._may_match",
+        ".verdicts != NONE",
+        ".verdicts == 2",
         "a row group is read only where every row matches",
         _ROW_GROUPS,
     ),
