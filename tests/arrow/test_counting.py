@@ -15,6 +15,7 @@ from tableformats.errors import CorruptMetadataError, TableFormatsError
 from tableformats.schema import Field, primitive
 from tableformats.table.table import Snapshot
 from tests.support.arrow_fakes import FakeFile, identity_spec, snapshot_of, with_id, write
+from tests.support.examples import examples
 
 ID, PART = Field(1, "id", primitive("long")), Field(2, "p", primitive("long"))
 SPEC = identity_spec(0, (1000, PART))
@@ -87,7 +88,7 @@ def test_what_metadata_does_not_say_is_read(tmp_path: Path, stored: Callable[...
         counted.scan("id > 0").count()
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_count_is_the_number_of_rows_read(tmp_path: Path, stored: Callable[..., FakeFile], data: Any) -> None:
     files = [draw_file(data.draw, stored) for _ in range(data.draw(st.integers(0, 4)))]

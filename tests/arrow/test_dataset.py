@@ -19,6 +19,7 @@ from tableformats.engines.arrow import dataset as datasets
 from tableformats.engines.arrow.dataset import ScanDataset
 from tableformats.errors import InvalidPredicateError, UnsupportedFeatureError
 from tests.expressions.test_pyarrow_filters import ROWS, expressions
+from tests.support.examples import examples
 
 deltalake = pytest.importorskip("deltalake")
 DATA = ROWS.drop_columns(["st"]).append_column("id", pa.array(range(len(ROWS))))
@@ -37,7 +38,7 @@ def in_order(rows: pa.Table) -> str:
     return repr(sorted(rows.to_pylist(), key=lambda row: row["id"]))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(expressions(), st.lists(st.sampled_from(["n", "x", "s", "b"]), unique=True))
 def test_rows_are_those_of_the_same_data_in_memory(scan: tf.Scan, filter: pc.Expression, columns: list[str]) -> None:
     names = ["id", *columns]

@@ -15,9 +15,10 @@ from tableformats.expressions import COMPARISONS, TRUE, Comparison, In, Like, Li
 from tableformats.expressions.binding import bind
 from tableformats.schema import DecimalType, Schema
 from tests.support import predicates, rowmodel
+from tests.support.examples import examples
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(predicates.bound(), st.lists(predicates.rows(), min_size=1, max_size=5))
 def test_every_row_has_the_truth_value_of_the_row_model(expression, table):
     answer = evaluate(expression, predicates.to_batch(table))

@@ -22,6 +22,7 @@ from tableformats.limits import DEFAULT_LIMITS
 from tableformats.plugin import NameMapping, PartitionField, PartitionSpec
 from tableformats.schema import Field, ListType, MapType, Schema, StructType, Type, number_fields, primitive
 from tableformats.schema.transforms import parse_transform
+from tests.support.examples import examples
 
 SCALARS: dict[str, st.SearchStrategy[Any]] = {
     "int": st.integers(-5, 5),
@@ -133,7 +134,7 @@ class Bytes:
         return pa.BufferReader(self._data)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(cases(), st.sampled_from(["id", "name"]))
 def test_projection_agrees_with_the_model(case: tuple[Schema, list[dict[str, Any]], list[Field]], by: str) -> None:
     stored, rows, now = case
@@ -153,7 +154,7 @@ def test_projection_agrees_with_the_model(case: tuple[Schema, list[dict[str, Any
         assert [row for batch in got for row in batch.to_pylist()] == expected
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(cases(), st.data())
 def test_slices_are_read_like_their_copies(case: tuple[Schema, list[dict[str, Any]], list[Field]], data: Any) -> None:
     """Arrow hands out arrays with offsets; no buffer may be read from its beginning then."""

@@ -22,6 +22,7 @@ from tableformats.io.parquet.chunks import RowGroups
 from tableformats.schema import DecimalType, Field, ListType, Schema, StructType, primitive
 from tests.support import rowmodel
 from tests.support.arrow_fakes import FakeFile, snapshot_of, write
+from tests.support.examples import examples
 from tests.support.strategies import VALUES, ModelFile, ModelTable, PartitionSpec, predicates, to_array, type_of
 
 LONG, STRING, DOUBLE = primitive("long"), primitive("string"), primitive("double")
@@ -180,7 +181,7 @@ def one_file_and_predicate(draw: st.DrawFn) -> tuple[ModelTable, Any]:
     return table, draw(predicates(table))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(one_file_and_predicate(), st.integers(1, 3))
 def test_rows_are_those_of_the_row_model(drawn: tuple[ModelTable, Any], row_group_size: int) -> None:
     table, predicate = drawn

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tableformats.engines.arrow.values.variant_shredding import MalformedVariantError, unshredded
+from tests.support.examples import examples
 from tests.support.variants import decoded, metadata_of, object_of
 
 EMPTY = b"\x01\x00"
@@ -330,7 +331,7 @@ def shred(value: Any, kind: Any) -> dict[str, Any]:
     return {"value": encoded(value), "typed_value": None}
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(st.lists(VALUE, max_size=4), KIND)
 def test_random_values(values: list[Any], kind: Any) -> None:
     metadata = metadata_of(*NAMES)

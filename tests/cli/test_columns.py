@@ -21,6 +21,7 @@ from tableformats.cli.columns import json_objects, slices, texts_of
 from tableformats.cli.options import as_number
 from tableformats.cli.output import print_json, print_records
 from tableformats.cli.values import is_number, json_value, rows_of, value_text, values_of
+from tests.support.examples import examples
 
 LEAVES = [
     (pa.int64(), st.integers(-(2**63), 2**63 - 1)),
@@ -73,7 +74,7 @@ def test_json_is_that_of_each_value(found: list[pa.ChunkedArray]) -> None:
     assert (f"[{written}\n]" if written else "[]") == document
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(columns())
 def test_texts_are_those_of_each_value(column: pa.ChunkedArray) -> None:
     assert texts_of(column) == [value_text(value) for value in values_of(column)]

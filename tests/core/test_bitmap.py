@@ -18,6 +18,7 @@ from tableformats._core.pyroaring_bitmaps import bitmap_of
 from tableformats.errors import CorruptMetadataError
 from tests.support.bitmaps import BAD, GOOD
 from tests.support.conformance import ROOT, needs_tables
+from tests.support.examples import examples
 
 Rows = set[int]
 
@@ -73,7 +74,7 @@ def _check_window(bitmap: ModuleType, data: bytes, rows: Rows, start: int, stop:
     assert all(first + length < following for (first, length), (following, _) in zip(runs, runs[1:], strict=False))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(data=st.data())
 def test_every_form_of_the_answer_is_the_set_of_rows(bitmap: ModuleType, data: st.DataObject) -> None:
     rows = data.draw(deleted_rows())
@@ -213,7 +214,7 @@ def _compare_with_pyroaring(raw: bytes, answer: Any) -> None:
         assert answer == [len(oracle), max(oracle, default=-1)]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(raw=st.binary(max_size=80) | st.sampled_from(sorted(SEEDS.values())), data=st.data())
 def test_random_bytes_give_the_same_answer_or_a_corrupt_error(raw: bytes, data: st.DataObject) -> None:
     changed = bytearray(raw)

@@ -12,6 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.examples import examples
+
 
 def column(values: list[int | None], offset: int = 0) -> tuple[Any, Any, int]:
     """(values, bitmap or None, first bit) of an Arrow array that is a slice of a longer one."""
@@ -87,7 +89,7 @@ def test_nulls_get_the_code(pruning: ModuleType, values: list[int | None], offse
     assert codes.tolist() == [77 if v is None else v for v in values]
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(
     literals=st.lists(st.integers(0, 12), min_size=1, max_size=8, unique=True).map(sorted),
     files=st.lists(st.tuples(st.integers(0, 12) | st.none(), st.integers(0, 12) | st.none(), st.integers(-1, 4))),

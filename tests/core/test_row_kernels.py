@@ -9,13 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.examples import examples
+
 
 def _dropped(mask: list[bool]) -> np.ndarray:
     return np.flatnonzero(mask).astype(np.int64)
 
 
 @given(width=st.integers(1, 16), gone=st.lists(st.booleans(), max_size=40))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_values(rows: ModuleType, width: int, gone: list[bool]) -> None:
     values = np.random.default_rng(len(gone)).integers(0, 256, (len(gone), width), np.uint8)
     out = np.empty(gone.count(False) * width, np.uint8)
@@ -25,7 +27,7 @@ def test_values(rows: ModuleType, width: int, gone: list[bool]) -> None:
 
 @given(texts=st.lists(st.tuples(st.binary(max_size=5), st.booleans()), max_size=40), skipped=st.binary(max_size=3))
 @pytest.mark.parametrize("kind", [np.int32, np.int64])
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_texts(rows: ModuleType, kind: type, texts: list[tuple[bytes, bool]], skipped: bytes) -> None:
     lengths = [len(text) for text, _ in texts]
     offsets = (np.cumsum([0, *lengths]) + len(skipped)).astype(kind)

@@ -28,6 +28,7 @@ from tableformats import open_table
 from tableformats.plugin import Implied, ImpliedBounds
 from tableformats.schema import Schema, arrow_type
 from tests.support.delta_log import DeltaLog, add, field, schema_string, stats
+from tests.support.examples import examples
 
 UTC = dt.timezone.utc
 REGIONS = ("America/Los_Angeles", "Asia/Kolkata", "Pacific/Apia", "Pacific/Kiritimati")
@@ -402,7 +403,7 @@ RECENT = st.datetimes(dt.datetime(2023, 12, 28), dt.datetime(2024, 1, 5))
 ROWS = st.lists(st.none() | RECENT.map(lambda t: t.replace(tzinfo=UTC)), min_size=1, max_size=8)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(ROWS, st.sampled_from(ZONES), st.sampled_from(OF_LOCAL), st.data())
 def test_no_row_is_lost(rows: list[Any], zone: dt.tzinfo, function: Function, data: st.DataObject) -> None:
     """A writer in ``zone`` puts each row where its expression says; a reader without the zone finds it there."""

@@ -30,6 +30,7 @@ from tests.support.delta_log import (
     remove,
     stats,
 )
+from tests.support.examples import examples
 
 UTC = dt.timezone.utc
 ENDS = Decimal(-(2**63)), Decimal(2**63 - 1)
@@ -438,7 +439,7 @@ LEAVES = st.sampled_from(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     FILES,
     st.integers(1, 4),

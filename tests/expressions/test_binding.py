@@ -47,6 +47,7 @@ from tableformats.schema import (
     primitive,
 )
 from tests.support import predicates, rowmodel
+from tests.support.examples import examples
 
 SCHEMA = predicates.SCHEMA
 OPERATORS = {
@@ -74,7 +75,7 @@ numbers = st.one_of(
 )
 
 
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 @given(
     st.sampled_from(["tiny", "i", "big", "price", "wide", "huge"]), st.sampled_from(list(OPERATORS)), numbers, st.data()
 )
@@ -91,7 +92,7 @@ def test_integers_and_decimals_compare_exactly(name, op, number, data):
     assert rowmodel.evaluate(expression, {column.id: None}) is (False if op == "<=>" else None)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(predicates.bound())
 def test_bound_literals_are_values_of_their_columns(expression):
     for node in walk(expression):
@@ -104,13 +105,13 @@ def test_bound_literals_are_values_of_their_columns(expression):
                     assert len(literal.value.as_tuple().digits) <= literal.type.precision
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(predicates.bound())
 def test_binding_again_changes_nothing(expression):
     assert bind(expression, SCHEMA) == expression
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(predicates.written(), predicates.rows())
 def test_simplifying_keeps_the_truth_value(expression, row):
     plain = simplify(expression)

@@ -16,6 +16,7 @@ from tableformats.expressions.binding import bind
 from tableformats.expressions.parse import parse_filter
 from tableformats.expressions.parse.lexing import tokenize
 from tableformats.schema import Field, Schema, primitive
+from tests.support.examples import examples
 
 
 @pytest.mark.parametrize(
@@ -259,7 +260,7 @@ def test_nothing_is_logged(caplog):
     assert not caplog.records
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(
     st.lists(
         st.sampled_from([*"ab1'\"`()=<>! .,;-/*\\\n%", " AND ", " NOT ", " IN ", "DATE ", "X'", " IS NULL"]),

@@ -30,9 +30,10 @@ from tableformats.expressions.binding import bind
 from tableformats.expressions.parse import parse_filter
 from tableformats.schema import Field, Schema, primitive
 from tests.support import predicates
+from tests.support.examples import examples
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(predicates.bound())
 def test_printed_predicates_parse_and_bind_to_themselves(expression):
     assert bind(parse_filter(str(expression)), predicates.SCHEMA) == expression

@@ -24,6 +24,7 @@ from tableformats.errors import CorruptMetadataError, LimitExceededError
 from tableformats.limits import Limits
 from tableformats.plugin import PartitionSpec
 from tests.support.conformance import ROOT, needs_tables
+from tests.support.examples import examples
 from tests.support.iceberg_avro import check_against_oracle, manifests, spec_of
 from tests.support.iceberg_manifests import (
     SYNC,
@@ -69,7 +70,7 @@ def test_codecs(codec: str) -> None:
 # ---- generated manifests --------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(manifests(), st.sampled_from([1, 100, 16000]), st.sampled_from(["null", "deflate", "snappy", "zstandard"]))
 def test_generated_manifests_as_fastavro_reads_them(made: Any, interval: int, codec: str) -> None:
     records, partition = made

@@ -20,6 +20,7 @@ from tableformats.io import compression as inflate
 from tableformats.limits import Limits
 from tableformats.plugin import ReadRequest, SnapshotSelector
 from tableformats.plugin.report import ScanReport
+from tests.support.examples import examples
 from tests.support.iceberg_avro import LAST, check_against_oracle, manifests, similar_entries, spec_of
 from tests.support.iceberg_manifests import blocks_of, container, entry, entry_schema, manifest_bytes, record, varint
 from tests.support.iceberg_tables import open_table, table_with
@@ -34,7 +35,7 @@ def small_parts() -> Iterator[None]:
         yield
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(manifests(), st.sampled_from([1, 100]), st.sampled_from(["null", "deflate"]), st.integers(2, 5), st.booleans())
 def test_generated_manifests_as_fastavro_reads_them(
     made: Any, interval: int, codec: str, threads: int, drops: bool

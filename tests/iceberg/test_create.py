@@ -26,6 +26,8 @@ from pyiceberg import schema as their_schema
 from pyiceberg.table.metadata import TableMetadataUtil
 from pyiceberg.table.name_mapping import parse_mapping_from_json
 
+from tests.support.examples import examples
+
 COLUMNS = pa.schema(
     [
         pa.field("id", pa.int64(), nullable=False),
@@ -72,7 +74,7 @@ def named(fields: list[Field]) -> tuple[Field, ...]:
     return tuple(Field(0, f"f{i}", f.type, f.required) for i, f in enumerate(fields))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.lists(kinds(), min_size=1, max_size=4))
 def test_fresh_ids_are_those_of_pyiceberg(types: list[Any]) -> None:
     fields = number_fields(named([Field(0, "x", kind) for kind in types]))

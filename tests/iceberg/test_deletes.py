@@ -36,6 +36,7 @@ from tableformats.plugin import DeleteFiles, MetadataCache, PartitionField, Part
 from tableformats.schema import Field, primitive
 from tableformats.schema.transforms import parse_transform
 from tests.support.conformance import ROOT, needs_tables
+from tests.support.examples import examples
 from tests.support.iceberg_manifests import entry, manifest_bytes, record
 from tests.support.iceberg_tables import parse
 
@@ -177,7 +178,7 @@ def attached(found: DeleteFiles) -> list[set[int]]:
     return [{names[j] for j in found.indices[a:b].tolist()} for a, b in spans]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(tables())
 def test_index_against_the_rules(table: tuple[list[Any], list[Any]]) -> None:
     data, deletes = table
@@ -191,7 +192,7 @@ def test_index_against_the_rules(table: tuple[list[Any], list[Any]]) -> None:
     assert set(range(found.files.num_rows)) == set(found.indices.tolist())
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(tables(), st.sampled_from(["", "/t/", "s3://b/t/"]), st.sampled_from(["", "/t/", "s3://b/t/", "s3a://b/t/"]))
 def test_deletes_of_other_files_are_left_out_early(table: tuple[list[Any], list[Any]], left: str, right: str) -> None:
     data, deletes = table

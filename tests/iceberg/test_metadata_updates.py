@@ -20,6 +20,8 @@ from pydantic import TypeAdapter
 from pyiceberg.table.metadata import TableMetadataUtil
 from pyiceberg.table.update import TableUpdate, update_table_metadata
 
+from tests.support.examples import examples
+
 START = 1_700_000_000_000
 UUID = "0b8c5a52-8e38-4e3c-9f4e-1f3a1c2a0f6e"
 TYPES = ["int", "long", "string", "date", "timestamptz", "decimal(9, 2)"]
@@ -140,7 +142,7 @@ def theirs(metadata: Json, updates: list[Json], previous: str) -> Any:
     return update_table_metadata(base, tuple(parsed), metadata_location=previous)
 
 
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, max_examples=examples(60), suppress_health_check=[HealthCheck.too_slow])
 @given(version=st.integers(1, 3), data=st.data())
 def test_updates_do_what_those_of_pyiceberg_do(version: int, data: st.DataObject) -> None:
     metadata = created(version)

@@ -23,6 +23,7 @@ from tableformats.io.stores.base import ObjectStore, Tail
 from tableformats.io.stores.faults import not_of_a_store
 from tableformats.io.stores.remote_file import BLOCK_BYTES, TAIL_BYTES, RemoteFile
 from tableformats.limits import Limits
+from tests.support.examples import examples
 from tests.support.s3_stub import S3Stub
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "tables"
@@ -198,7 +199,7 @@ def test_a_large_file_is_read_by_ranges(stub: S3Stub) -> None:
         assert source.read() == data
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.lists(st.tuples(st.integers(-5, 220), st.integers(-5, 90)), max_size=8),
     st.lists(st.tuples(st.integers(0, 199), st.integers(0, 200)), max_size=6),

@@ -19,6 +19,7 @@ from tableformats.planning import jobs
 from tableformats.planning.attribution import Reason
 from tableformats.planning.attribution.verdicts import KnownRange
 from tests.support.delta_log import DeltaLog, add, field, stats
+from tests.support.examples import examples
 
 Bound = tuple[int, int] | None
 
@@ -58,7 +59,7 @@ def includes(bound: Bound, op: str, value: int) -> bool:
     return {"<": high < value, ">": low > value, "=": low == high == value}[op]
 
 
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=examples(80))
 @given(st.lists(FILE, min_size=1, max_size=8), CONDITIONS)
 @example([(0, [0, 0], [0, 0]), (1, [0, 5], [0, 0])], [("a", "<", 0), ("b", "<", 0)])
 @example([(0, [0, 0], [0, 0]), (1, [0, 5], [0, 0])], [("p", "=", 1), ("a", ">", 0)])

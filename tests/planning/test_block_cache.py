@@ -38,6 +38,7 @@ from tableformats.schema import Field, Schema, primitive
 from tableformats.schema.transforms import parse_transform
 from tableformats.table.scan import ScanPlan
 from tableformats.table.table import Snapshot
+from tests.support.examples import examples
 
 COLUMNS = {"id": "long", "day": "int", "x": "long"}
 SCHEMA = Schema(tuple(Field(i, name, primitive(kind)) for i, (name, kind) in enumerate(COLUMNS.items(), 1)))
@@ -230,7 +231,7 @@ VERDICTS: dict[str | None, Callable[[File], str]] = {
 FILTERS = st.sampled_from([*VERDICTS])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     commits=COMMITS,
     checkpoint=st.integers(0, 3),

@@ -17,6 +17,7 @@ from pyiceberg.types import DecimalType as IcebergDecimal
 from tableformats.schema import DecimalType, FixedType, PrimitiveType, primitive
 from tableformats.schema.datetimes import DAY_NANOS
 from tableformats.schema.transforms import _fits, hash_bytes, parse_transform
+from tests.support.examples import examples
 from tests.support.strategies import (
     EXACT,
     TRANSFORMS,
@@ -58,7 +59,7 @@ def test_bucket_hash_vectors(value: object, kind: object, expected: int) -> None
     assert bucket == (expected & 0x7FFFFFFF) % modulus
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(long_integers(38), st.integers(0, 38))
 def test_buckets_of_decimals(unscaled: int, scale: int) -> None:
     """PyIceberg's bucket, whatever the number of digits; the process's context rounds to 28 of them."""

@@ -36,6 +36,7 @@ from tableformats.plugin.writing.row_rules import (
     row_check,
 )
 from tableformats.schema.arrow_types import nullable_type
+from tests.support.examples import examples
 
 INT, LONG, TEXT, DOUBLE = (primitive(name) for name in ("int", "long", "string", "double"))
 
@@ -155,7 +156,7 @@ def test_a_default_is_refused_only_where_rows_need_it(sql: str) -> None:
     sizes=st.lists(st.integers(0, 4), max_size=4),
     lanes=st.integers(1, 3),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_identity_numbers_are_new_and_on_the_grid(
     start: int, step: int, high: int | None, sizes: list[int], lanes: int
 ) -> None:
