@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tableformats as tf
-from tableformats.inspect.pictures.figures import deleted_shares, partition_sizes, size_bins, timeline
+from tableformats.inspect.pictures.figures import commit_columns, deleted_shares, partition_sizes, size_bins, timeline
 from tableformats.inspect.pictures.plots import _text
+from tableformats.schema.datetimes import DATETIME_MS
 from tests.support.delta_log import WITH_VECTORS, DeltaLog, add, field, stats, vector
 
 HOSTILE = "a$x^2$\x1b[2J\u202e<script>\n"
@@ -62,6 +63,66 @@ def test_every_commit_of_known_time_is_in_one_step(commits: list[tuple[int | Non
     assert found.counts.shape == (len(found.operations), max(len(found.edges) - 1, 0))
     for begin, end, counts in zip(found.edges[:-1], found.edges[1:], found.counts.T, strict=True):
         assert counts.sum() == sum(begin <= moment < end for moment in known)
+
+
+def history_of(*rows: tuple[int | None, str | None]) -> pa.Table:
+    moments, names = zip(*rows, strict=True)
+    return pa.table(
+        {"timestamp": pa.array(moments, pa.timestamp("ms", "UTC")), "operation": pa.array(names, pa.string())}
+    )
+
+
+def test_steps_of_time() -> None:
+    found = timeline(history_of((100, "a"), (None, "a"), (120, "b"), (110, "a"), (111, "a")), 2)
+    assert found.edges.tolist() == [100, 111, 122] and found.operations == ["a", "b"]
+    assert found.counts.tolist() == [[2, 1], [0, 1]] and found.commits == 4
+    one = timeline(history_of((7, None)))
+    assert (one.edges.tolist(), one.operations, one.counts.tolist()) == ([7, 8], ["unknown"], [[1]])
+    assert one.moment(0) == dt.datetime(1970, 1, 1, 0, 0, 0, 7_000, dt.timezone.utc)
+    assert timeline(history_of((0, "a"), (47, "a"))).edges.tolist() == list(range(49))
+    assert timeline(history_of((0, "a"), (48, "a"))).edges.tolist() == list(range(0, 51, 2))
+    ends = (DATETIME_MS[0], DATETIME_MS[-1])
+    late = timeline(
+        history_of(*((ms + shift, "a") for ms in ends for shift in (-1, 0, 1)), (-(2**63), "a"), (2**63 - 1, "a")), 1
+    )
+    assert (late.edges.tolist(), late.counts.tolist()) == ([ends[0], ends[1] + 1], [[4]])
+    assert [late.moment(edge).year for edge in (0, 1)] == [1, 9999]
+
+
+@pytest.mark.parametrize(("kinds", "names"), [(4, "fedc"), (5, "fedcb"), (6, "fedc-")])
+def test_rare_operations_are_counted_together(kinds: int, names: str) -> None:
+    """The most frequent ones are named, first those that came first."""
+    letters = "fedcba"[:kinds]
+    rows = [(number, letter) for number, letter in enumerate(letters[::-1] + letters + letters[:-1])]
+    found = timeline(history_of(*rows), 1)
+    wanted = sorted(letters, key=lambda one: (-sum(name == one for _, name in rows), letters[::-1].index(one)))
+    kept = wanted if kinds <= 5 else wanted[:4]
+    assert found.operations == kept + (["other"] if kinds > 5 else []) and len(names) == len(found.operations)
+    counts = [sum(name == one for _, name in rows) for one in kept]
+    assert found.counts[:, 0].tolist() == counts + ([len(rows) - sum(counts)] if kinds > 5 else [])
+
+
+def test_versions_as_texts() -> None:
+    history = pa.table(
+        {
+            "version": [2, 1, 0],
+            "timestamp": pa.array([1_500, None, 2**62], pa.timestamp("ms", "UTC")),
+            "operation": ["WRITE", None, "x\x1b" + "y" * 300],
+            "added_rows": [1_000, 0, None],
+            "deleted_rows": [3, None, None],
+            "user": [None, "me\n", None],
+        }
+    )
+    found = commit_columns(history)
+    assert found["version"] == ["2", "1", "0"]
+    assert found["time"] == ["1970-01-01 00:00:01.500 UTC", "unknown", "unknown"]
+    assert found["operation"][:2] == ["WRITE", "unknown"] and found["operation"][2].startswith("x\\x1byyy")
+    assert (found["rows"], found["user"]) == (["+1,000 -3", "", ""], ["", "me\\n", ""])
+    assert set(commit_columns(history.select(["version", "timestamp", "operation"]))) == {
+        "version",
+        "time",
+        "operation",
+    }
 
 
 def test_partitions_by_bytes(table: tf.Table) -> None:

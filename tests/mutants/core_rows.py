@@ -326,6 +326,14 @@ MUTANTS = (
         "files that share one bound do not overlap",
         ("inspect/test_checks.py",),
     ),
+    Mutant(
+        "pictures-of-any-time",
+        "core:timeline",
+        "is_known = pc.and_(pc.greater_equal(times, first_ms), pc.less_equal(times, last_ms))",
+        "is_known = pc.is_valid(times)",
+        "a commit millions of years away ends a picture in an OverflowError",
+        ("inspect/test_plots.py",),
+    ),
     # ---- columns without deleted rows -------------------------------------------------------------------------------
     Mutant(
         "dropped-rows-of-the-whole-column",

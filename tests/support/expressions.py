@@ -13,7 +13,7 @@ from tableformats.expressions import BoundColumn, Function, Holds, Value
 from tableformats.expressions.binding import bound_value
 from tableformats.expressions.evaluation import computed
 from tableformats.expressions.functions.coercion import type_of
-from tableformats.expressions.functions.vectors import python_values
+from tableformats.expressions.functions.vectors import python_values, stored_type
 from tableformats.expressions.parse import parse_filter
 from tableformats.schema import Schema
 
@@ -38,9 +38,11 @@ def answers(text: str, columns: Mapping[str, pa.Array], ansi: bool = True) -> tu
         return reduce(lambda found, member: pc.struct_field(found, member.name), members, batch.column(first.name))
 
     found = computed(value, column_of, batch.num_rows)
-    values = python_values(found.values, type_of(value))
+    kind = type_of(value)
+    assert kind.is_nested or found.values.type == stored_type(kind)
+    values = python_values(found.values, kind)
     assert len(values) == batch.num_rows
     for failure in found.failures:
         for row in failure.rows.nonzero()[0]:
             values[row] = f"! {failure.reason}"
-    return str(type_of(value)), values
+    return str(kind), values

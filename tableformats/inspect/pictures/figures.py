@@ -125,15 +125,17 @@ def size_bins(sizes: pa.ChunkedArray) -> list[SizeBin]:
 
 def timeline(history: pa.Table, steps: int = 48) -> Timeline:
     """The commits of ``history`` (see :meth:`tableformats.Table.history`), in at most ``steps`` steps of time. Commits
-    of which the time is not known are left out."""
+    of which the time is not known, or is none that Python has, are left out."""
     import numpy as np
     import pyarrow as pa
 
     from ...columnar import compute as pc
-    from ...columnar.arrays import to_numpy
+    from ...columnar.arrays import scalar, to_numpy
 
-    known = pc.filter(history, pc.is_valid(history["timestamp"]))
-    moments = to_numpy(pc.cast(known["timestamp"], pa.timestamp("ms", "UTC")))
+    times = pc.cast(pc.cast(history["timestamp"], pa.timestamp("ms", "UTC")), pa.int64())
+    first_ms, last_ms = (scalar(ms, pa.int64()) for ms in (DATETIME_MS[0], DATETIME_MS[-1]))
+    is_known = pc.and_(pc.greater_equal(times, first_ms), pc.less_equal(times, last_ms))
+    known, moments = pc.filter(history, is_known), to_numpy(pc.filter(times, is_known))
     if not len(moments):
         return Timeline(np.zeros(1, np.int64), [], np.zeros((0, 0), np.int64))
     first = int(moments.min())

@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 import pyarrow as pa
 import pytest
 
+from tableformats.errors import InvalidPredicateError
 from tests.support.expressions import answers
 
 EPOCH = dt.datetime(1970, 1, 1)
@@ -146,6 +147,24 @@ def test_days_that_are_added() -> None:
     check("datediff(DATE'2000-01-01', d)", lambda t: 10957 - days(t), "int")
 
 
+def test_what_is_added_to_days() -> None:
+    rows = {
+        "d": pa.array([dt.date(2024, 1, 31), None, dt.date(2024, 3, 31), dt.date(1970, 1, 1)]),
+        "i": pa.array([1, 1, None, -2], pa.int32()),
+    }
+    assert answers("date_add(d, i)", rows) == ("date", [19754, None, None, -2])
+    assert answers("date_sub(d, '1')", rows) == ("date", [19752, None, 19812, -1])
+    assert answers("date_add(d, CAST(i AS TINYINT))", rows) == ("date", [19754, None, None, -2])
+    assert answers("date_add(d, NULL)", rows) == ("date", [None] * 4)
+    assert answers("add_months(d, i)", rows) == ("date", [19782, None, None, -61])
+    for number in ("1L", "1.5D", "1.5", "true", "d"):
+        with pytest.raises(InvalidPredicateError, match="the number of days has to be an INT"):
+            answers(f"date_add(d, {number})", rows)
+    rows["i"] = pa.array([12 * 5_879_570, 12 * 5_879_570, None, 12 * 5_879_570], pa.int32())
+    out = "! the result is out of range"
+    assert answers("add_months(d, i)", rows)[1] == [out, None, None, answers("make_date(5881540, 1, 1)", rows)[1][0]]
+
+
 @pytest.mark.parametrize(
     ("end", "start", "months", "exact"),
     [
@@ -219,6 +238,17 @@ def test_units_that_are_added(unit: str, count: int, later: str) -> None:
     for kind, name in ((pa.timestamp("us", "UTC"), "timestamp"), (pa.timestamp("us"), "timestamp_ntz")):
         row = {"a": pa.array([given, None], kind)}
         assert answers(f"timestampadd({unit}, {count}, a)", row) == (name, [expected, None])
+
+
+def test_months_that_end_at_the_epoch() -> None:
+    for given in (dt.datetime(1969, 12, 1, 12), dt.datetime(1970, 2, 1), dt.datetime(1970, 1, 31, 0, 0, 0, 1)):
+        rows = {"a": pa.array([given], pa.timestamp("us", "UTC"))}
+        for months in (-1, 0, 1):
+            month = given.year * 12 + given.month - 1 + months
+            first = dt.datetime(month // 12, month % 12 + 1, 1)
+            day = min(given.day, calendar.monthrange(first.year, first.month)[1])
+            later = given.replace(year=first.year, month=first.month, day=day)
+            assert answers(f"timestampadd(MONTH, {months}, a)", rows)[1] == [micros(later)]
 
 
 def test_seconds_since_the_epoch() -> None:

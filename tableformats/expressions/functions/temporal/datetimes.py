@@ -120,7 +120,8 @@ def _days_apart(node: Function, arguments: Sequence[Vector], n: int) -> Computed
     (a, a_valid), (b, b_valid) = (numbers(v.values) for v in arguments)
     with np.errstate(over="ignore"):
         values = a - b if node.name in ("datediff", "date_sub") else a + b
-    return with_nulls(np.broadcast_to(values, n), np.broadcast_to(a_valid & b_valid, n), node.type or INT), {}
+    assert node.type is not None
+    return with_nulls(np.broadcast_to(values, n), np.broadcast_to(a_valid & b_valid, n), node.type), {}
 
 
 def _bind_add_days(node: Function) -> Function:
@@ -294,7 +295,8 @@ def _counts(node: Function, arguments: Sequence[Vector], n: int) -> Computed:
     """``unix_seconds`` and its kind: a whole number of units since the epoch, rounded down."""
     values, valid = numbers(arguments[0].values)
     unit = {"unix_seconds": _SECOND, "unix_millis": 1000}.get(node.name, 1)
-    return with_nulls(values // unit, valid, node.type or LONG), {}
+    assert node.type is not None
+    return with_nulls(values // unit, valid, node.type), {}
 
 
 def _bind_from_count(node: Function) -> Function:
@@ -354,7 +356,8 @@ def _make_timestamp(node: Function, arguments: Sequence[Vector], n: int) -> Comp
             return None
         return found * DAY_US + (hour * 60 + minute) * 60 * _SECOND + micros
 
-    return each(made, arguments, node.type or TIMESTAMP, n)
+    assert node.type is not None
+    return each(made, arguments, node.type, n)
 
 
 def _unit(node: Function) -> str:
@@ -388,7 +391,8 @@ def _timestamp_add(node: Function, arguments: Sequence[Vector], n: int) -> Compu
             raise RowError(OVERFLOW)
         return int(found)
 
-    return each(added, arguments, node.type or TIMESTAMP, n)
+    assert node.type is not None
+    return each(added, arguments, node.type, n)
 
 
 def _timestamp_diff(node: Function, arguments: Sequence[Vector], n: int) -> Computed:
