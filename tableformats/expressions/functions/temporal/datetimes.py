@@ -194,7 +194,7 @@ def _constant_text(vector: Vector) -> str | None:
 
 def _date_trunc(node: Function, arguments: Sequence[Vector], n: int) -> Computed:
     """``date_trunc(unit, timestamp)``; NULL for an unknown unit."""
-    if arguments[0].is_constant and not arguments[1].is_constant:
+    if arguments[0].is_constant:
         micros, valid = numbers(arguments[1].values)
         unit = (_constant_text(arguments[0]) or "").upper()
         found = _truncated_micros(unit, micros)
