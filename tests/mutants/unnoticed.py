@@ -299,6 +299,12 @@ EQUIVALENT: dict[str, str] = {
     "np.diff(named[0], prepend=-1) > 0 -> (np.diff(named[0], prepend=-1) >= 0)": (
         "the partition of a file is compared once, or several times"
     ),
+    "tableformats/expressions/functions/temporal/datetimes.py:_from_count.instant: 80 -> 81": (
+        "no decimal has so many digits"
+    ),
+    "tableformats/expressions/functions/temporal/datetimes.py:_make_timestamp.made: 40 -> 41": (
+        "no decimal has so many digits"
+    ),
     **{
         f"tableformats/expressions/functions/temporal/datetimes.py:_seconds_towards_zero: {change}": (
             "there is no part of a second in 0"

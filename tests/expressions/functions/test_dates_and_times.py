@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import calendar
 import datetime as dt
+import math
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
@@ -265,6 +266,51 @@ def test_seconds_since_the_epoch() -> None:
     assert answers("from_unixtime(n)", rows) == ("string", texts)
     assert answers("from_unixtime(n, 'yyyy')", rows)[1] == ["1969", "1970", "2024", None]
     assert answers("unix_timestamp(s)", {"s": pa.array(texts)}) == ("bigint", [-1, 0, 1_709_214_479, None])
+
+
+def test_counts_that_become_timestamps() -> None:
+    out, rounded = "! the result is out of range", "! rounding is needed to whole microseconds"
+    rows = {"d": pa.array([1.5, -1.5, 0.0000019, math.nan, math.inf, -math.inf, 1e300, -1e300, None])}
+    ends = [2**63 - 1, -(2**63)]
+    assert answers("timestamp_seconds(d)", rows) == (
+        "timestamp",
+        [1_500_000, -1_500_000, 1, None, None, None, *ends, None],
+    )
+    assert answers("timestamp_seconds(CAST(d AS FLOAT))", {"d": rows["d"][:2]})[1] == [1_500_000, -1_500_000]
+    few = {"d": pa.array([1.9, -1.9, None])}
+    assert answers("timestamp_millis(d)", few) == ("timestamp", [1_000, -1_000, None])
+    assert answers("timestamp_micros(d)", few) == ("timestamp", [1, -1, None])
+    decimals = {"m": pa.array([Decimal("1.2500000"), Decimal("-0.0000010"), Decimal("0.0000001"), None])}
+    assert answers("timestamp_seconds(m)", decimals) == ("timestamp", [1_250_000, -1, rounded, None])
+    assert answers("timestamp_millis(m)", decimals)[1] == [1_000, 0, 0, None]
+    longs = {"n": pa.array([9_223_372_036_854, 9_223_372_036_855, -9_223_372_036_854, -9_223_372_036_855, None])}
+    found = answers("timestamp_seconds(n)", longs)[1]
+    assert found == [9_223_372_036_854_000_000, out, -9_223_372_036_854_000_000, out, None]
+
+
+def test_texts_and_numbers_without_a_pattern() -> None:
+    rows = {"s": pa.array(["2024-02-29 13:00:00", "x", None]), "n": pa.array([1, -1, None]), "b": pa.array([True] * 3)}
+    day, moment = days(dt.date(2024, 2, 29)), micros(dt.datetime(2024, 2, 29, 13))
+    for name, kind, value in (
+        ("to_date", "date", day),
+        ("to_timestamp", "timestamp", moment),
+        ("to_timestamp_ntz", "timestamp_ntz", moment),
+    ):
+        gives, found = answers(f"{name}(s)", rows)
+        assert (gives, found[0], found[2]) == (kind, value, None) and str(found[1]).startswith("! 'x' cannot be cast")
+        assert answers(f"{name}(s)", rows, ansi=False) == (kind, [value, None, None])
+    for name, value in (("try_to_date", day), ("try_to_timestamp", moment)):
+        assert answers(f"{name}(s)", rows)[1] == [value, None, None]
+    assert answers("to_timestamp(n)", rows) == ("timestamp", [1_000_000, -1_000_000, None])
+    for call in ("to_date(n)", "to_timestamp_ntz(n)", "to_timestamp(b)", "to_date(b)"):
+        with pytest.raises(InvalidPredicateError, match="takes no values of type"):
+            answers(call, rows)
+
+
+def test_times_by_a_pattern() -> None:
+    pattern = "yyyy-MM-dd HH:mm:ss.SSSSSS"
+    check(f"date_format(t, '{pattern}')", lambda t: f"{t:%H:%M:%S.%f}".join([f"{t.date()} ", ""]), "string")
+    check("date_format(d, 'd.M.')", lambda t: f"{t.day}.{t.month}.", "string")
 
 
 def test_parts_of_seconds_before_1970_are_left_out() -> None:
