@@ -123,3 +123,90 @@ def test_what_is_no_condition(text: str) -> None:
 )
 def test_constants(text: str, value: Truth) -> None:
     assert bound(f"coalesce({text})") == ex.Constant(value)
+
+
+Number = int | None
+NUMBERS = list(product((1, 2, None), (1, 3, None)))
+
+
+def less(a: Number, b: Number) -> Truth:
+    return None if a is None or b is None else a < b
+
+
+def equal(a: Number, b: Number) -> Truth:
+    return None if a is None or b is None else a == b
+
+
+def opposite(one: Truth) -> Truth:
+    return None if one is None else not one
+
+
+def letter(i: Number, j: Number) -> str | None:
+    """``CASE WHEN i > 1 THEN 'b' WHEN j = 1 THEN NULL ELSE 'a' END``"""
+    return "b" if i is not None and i > 1 else None if j == 1 else "a"
+
+
+LETTER = "CASE WHEN i > 1 THEN 'b' WHEN j = 1 THEN NULL ELSE 'a' END"
+CONDITIONS: dict[str, Callable[[Number, Number], Truth]] = {
+    f"{LETTER} = 'a'": lambda i, j: None if letter(i, j) is None else letter(i, j) == "a",
+    f"{LETTER} <> 'a'": lambda i, j: None if letter(i, j) is None else letter(i, j) != "a",
+    f"'a' < {LETTER}": lambda i, j: None if letter(i, j) is None else letter(i, j) == "b",
+    f"{LETTER} <= 'a'": lambda i, j: None if letter(i, j) is None else letter(i, j) == "a",
+    f"{LETTER} <=> 'a'": lambda i, j: letter(i, j) == "a",
+    f"{LETTER} <=> NULL": lambda i, j: letter(i, j) is None,
+    f"{LETTER} = NULL": lambda i, j: None,
+    f"{LETTER} IS NULL": lambda i, j: letter(i, j) is None,
+    f"{LETTER} IN ('b', 'c')": lambda i, j: None if letter(i, j) is None else letter(i, j) == "b",
+    f"{LETTER} NOT IN ('b', NULL)": lambda i, j: False if letter(i, j) == "b" else None,
+    "CASE WHEN i > 1 THEN 5 ELSE 7 END BETWEEN 6 AND 8": lambda i, j: not (i is not None and i > 1),
+    "CASE WHEN i > 1 THEN 5 ELSE 7 END > 5.5D": lambda i, j: not (i is not None and i > 1),
+    "(i = 1) = true": lambda i, j: equal(i, 1),
+    "(i = 1) = false": lambda i, j: opposite(equal(i, 1)),
+    "(i = 1) <> true": lambda i, j: opposite(equal(i, 1)),
+    "(i = 1) <> false": lambda i, j: equal(i, 1),
+    "true = (i = 1)": lambda i, j: equal(i, 1),
+    "(i = 1) <=> true": lambda i, j: equal(i, 1) is True,
+    "(i = 1) <=> false": lambda i, j: equal(i, 1) is False,
+    "(i = 1) <=> NULL": lambda i, j: i is None,
+    "(i = 1) = NULL": lambda i, j: None,
+    "(i = 1) < (j = 1)": lambda i, j: None if i is None or j is None else (i == 1) < (j == 1),
+    "(i = 1) IS TRUE": lambda i, j: i == 1,
+    "(i = 1) IS NOT TRUE": lambda i, j: i != 1,
+    "(i = 1) IS FALSE": lambda i, j: i == 2,
+    "(i = 1) IS NOT FALSE": lambda i, j: i != 2,
+    "(i = 1) IS UNKNOWN": lambda i, j: i is None,
+    "i BETWEEN j AND 3": lambda i, j: both(opposite(less(i, j)), None if i is None else i <= 3),
+    "i NOT BETWEEN 2 AND j": lambda i, j: opposite(both(None if i is None else i >= 2, opposite(less(j, i)))),
+    "i IN (2, j)": lambda i, j: either(equal(i, 2), equal(i, j)),
+    "i NOT IN (2, j)": lambda i, j: opposite(either(equal(i, 2), equal(i, j))),
+    "i IN (NULL)": lambda i, j: None,
+    "1 IN (i, j)": lambda i, j: either(equal(i, 1), equal(j, 1)),
+    "(i, j) = (1, 3)": lambda i, j: (i, j) == (1, 3),  # tuples are never NULL
+    "(i, j) IN ((1, 1), (2, NULL))": lambda i, j: (i, j) in ((1, 1), (2, None)),
+    "(i, j) NOT IN ((1, 1))": lambda i, j: (i, j) != (1, 1),
+    "(i, j) <=> (1, NULL)": lambda i, j: i == 1 and j is None,
+    "i <=> j": lambda i, j: i == j,
+    "NOT i <=> j": lambda i, j: i != j,
+    "equal_null(i, j)": lambda i, j: i == j,
+    "ifnull(i, j) = 1": lambda i, j: equal(i if i is not None else j, 1),
+    "nvl(i, 7) = 7": lambda i, j: i is None,
+    "zeroifnull(i) = 0": lambda i, j: i is None,
+    "nullifzero(i - 1) IS NULL": lambda i, j: i is None or i == 1,
+    "positive(i) = 1": lambda i, j: equal(i, 1),
+    "if(i > 1, j, i) = 1": lambda i, j: equal(j if i is not None and i > 1 else i, 1),
+    "greatest(i, j) = 3": lambda i, j: (
+        None if i is None and j is None else max(n for n in (i, j) if n is not None) == 3
+    ),
+    "i > 1 OR j > 1": lambda i, j: either(less(1, i), less(1, j)),
+    "NOT (i > 1 AND NOT j > 1)": lambda i, j: opposite(both(less(1, i), opposite(less(1, j)))),
+}
+
+
+@pytest.mark.parametrize("text", CONDITIONS)
+def test_conditions_on_every_row(text: str) -> None:
+    schema = Schema.from_arrow(pa.schema({"i": pa.int32(), "j": pa.int32()}))
+    rows = {name: pa.array(column, pa.int32()) for name, column in zip("ij", zip(*NUMBERS, strict=True), strict=True)}
+    for ansi in (True, False):
+        condition = bind(parse_filter(text, ansi), schema, ansi=ansi)
+        found = evaluate(condition, lambda column: rows[column.field.name], len(NUMBERS)).to_pylist()
+        assert found == [CONDITIONS[text](i, j) for i, j in NUMBERS]
