@@ -166,6 +166,41 @@ def test_overlaps_are_advice_where_a_value_is_in_many_files(
     assert kinds(table_of(tmp_path, *({"i": pair} for pair in ranges)).scan(f"i = {value}")) == advised
 
 
+@pytest.mark.parametrize(("within", "advised"), [(3, {}), (4, {"overlap": 4}), (5, {"overlap": 5})])
+def test_overlaps_are_advice_where_a_tenth_of_the_files_is_kept(
+    within: int, advised: dict[str, int], tmp_path: Path
+) -> None:
+    files = [{"i": (1, 9)}] * (40 - within) + [{"i": (100, 110)}] * within
+    assert kinds(table_of(tmp_path, *files).scan("i = 105")) == advised
+
+
+def test_the_part_that_keeps_most_files_counts(tmp_path: Path) -> None:
+    table = table_of(tmp_path, *[{"i": (1, 9)}] * 6, *[{"i": (100, 110)}] * 4)
+    for condition in ("i > 5 AND i < 105", "i < 105 AND i > 5"):
+        (advice,) = table.scan(condition).diagnose()
+        assert (advice.kind, advice.files) == ("overlap", 6)
+        assert advice.evidence == (
+            "a value of i may be in up to 6 of 10 files (60.0 %), 5.2 on average, so its bounds kept 6"
+        )
+
+
+@pytest.mark.parametrize(
+    ("condition", "advised"),
+    [
+        ("x > 1", {"no statistics": 4, "partitioning": 4}),
+        ("x > 1 AND i = 5", {"no statistics": 4, "overlap": 4, "partitioning": 4}),
+        ("regexp_replace(CAST(x AS STRING), 'a', 'b') = 'c'", {"expression": 4, "partitioning": 4}),
+        ("regexp_replace(CAST(p AS STRING), 'a', 'b') = 'c'", {}),
+        ("p = 1 AND i = 5", {"overlap": 2}),
+        ("p IS NOT NULL", {}),
+        ("i = 50", {}),
+    ],
+)
+def test_advice_about_parts_of_a_filter(condition: str, advised: dict[str, int], tmp_path: Path) -> None:
+    table = table_of(tmp_path, *({"i": (1, 9), "p": 1 + n % 2} for n in range(4)))
+    assert kinds(table.scan(condition)) == advised
+
+
 def test_partitioning_that_the_filter_almost_uses(tmp_path: Path) -> None:
     table = table_of(tmp_path, {"p": 1, "i": (1, 2)}, {"p": 2, "i": (1, 2)})
     (advice,) = table.scan("p = 1 OR regexp_replace(CAST(x AS STRING), 'a', 'b') = 'c'").diagnose()
