@@ -306,6 +306,12 @@ EQUIVALENT: dict[str, str] = {
         "no decimal has so many digits"
     ),
     **{
+        f"tableformats/expressions/functions/temporal/datetimes.py:_timestamp_diff.apart: {change}": (
+            "the opposite of 0 is 0"
+        )
+        for change in ("end >= start -> (end > start)", "months >= 0 -> (months > 0)", "0 -> 1 (number 6)")
+    },
+    **{
         f"tableformats/expressions/functions/temporal/datetimes.py:_seconds_towards_zero: {change}": (
             "there is no part of a second in 0"
         )
