@@ -118,7 +118,7 @@ def has_cast(source: Type, target: Type, ansi: bool) -> bool:
     if target == STRING or source == STRING:
         return True
     if is_numeric(source) or source == BOOLEAN:
-        return is_numeric(target) or target in (BOOLEAN, TIMESTAMP)
+        return is_numeric(target) or target == BOOLEAN or (target == TIMESTAMP and source != BOOLEAN)
     if source == TIMESTAMP and is_numeric(target):
         return True
     return is_instant(source) and is_instant(target)
