@@ -128,7 +128,8 @@ class CommitTimes:
             raise self._outside(timestamp_ms, "after the newest")
         # File times before the enablement and in-commit timestamps after it are two clocks. Each grows, but they may
         # overlap; then in-commit timestamps win.
-        split = bisect.bisect_left(self._versions, self._first_in_commit())
+        first = self._in_commit_from
+        split = len(self._versions) if first is None else bisect.bisect_left(self._versions, first)
         early, late = self._versions[:split], self._versions[split:]
         chosen = late if late and (not early or timestamp_ms >= self._time(late[0])) else early
         position = bisect.bisect_right(chosen, timestamp_ms, key=self._time)
@@ -142,9 +143,6 @@ class CommitTimes:
     def is_in_commit(self, version: int) -> bool:
         """Whether the time of ``version`` is its in-commit timestamp."""
         return self._in_commit_from is not None and version >= self._in_commit_from
-
-    def _first_in_commit(self) -> int:
-        return self._versions[-1] + 1 if self._in_commit_from is None else self._in_commit_from
 
     def _outside(self, timestamp_ms: int, where: str) -> SnapshotNotFoundError:
         times = (timestamp_ms, self._time(self._versions[0]), self._time(self._versions[-1]))
