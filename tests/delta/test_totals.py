@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from tableformats_delta.log.actions import Actions
+from tableformats_delta.maintenance import checksum_writer
 from tableformats_delta.maintenance.checksum_writer import (
     Totals,
     checksum_path,
@@ -109,6 +110,17 @@ def test_totals_of_commits(tmp_path: Path) -> None:
     assert totals_of_commits(storage, log.snapshot(0)) == Totals(0, 0, {})
     log.checkpoint(f"{3:020d}.checkpoint.parquet", {"protocol": PROTOCOL}, {"metaData": metadata_row()})
     assert totals_of_commits(storage, log.snapshot()) is None
+
+
+@pytest.mark.parametrize(("most", "counted"), [(6, True), (5, True), (4, False)])
+def test_how_many_actions_are_counted(
+    tmp_path: Path, most: int, counted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three adds and two removes are five."""
+    monkeypatch.setattr(checksum_writer, "_MOST_COUNTED", most)
+    log = DeltaLog(tmp_path / "t").start().commit(1, add("a"), add("b"), add("c")).commit(2, remove("a"), remove("b"))
+    found = totals_of_commits(Storage(tmp_path / "t"), log.snapshot())
+    assert found == (Totals(1, 10, {}) if counted else None)
 
 
 def metadata_row() -> Json:

@@ -422,5 +422,13 @@ EQUIVALENT: dict[str, str] = {
     "plugins/iceberg/tableformats_iceberg/deletes/delete_index.py:DeleteIndex._partition_codes: 0 -> 1": (
         "codes are compared with each other"
     ),
+    **{
+        f"plugins/iceberg/tableformats_iceberg/deletes/delete_index.py:{change}": reason
+        for change, reason in {
+            "_taken: stop > start -> (stop >= start)": "no rows of a chunk are none of the rows",
+            "_taken: False -> True": "the rows are within the chunk",
+            "_in_order: 0 -> 1": "rows of files and of deletes are as many",
+        }.items()
+    },
 }
 """{name of a change: why every answer, error and limit is the same}."""
