@@ -142,6 +142,8 @@ def test_the_file_that_is_written(tmp_path: Path) -> None:
     assert first == {**counts, "metadata": metadata(), "protocol": PROTOCOL}
     assert second == {**counts, "metadata": timed, "protocol": PROTOCOL, "txnId": "x", "inCommitTimestampOpt": 5}
     assert checksum_path(storage, 1) == str(log.directory / f"{1:020d}.crc")
+    assert not write_checksum(storage, 3, totals, PROTOCOL, {**metadata(), "name": "\ud800"}), "UTF-8 has no such text"
+    assert not (log.directory / f"{3:020d}.crc").exists()
 
 
 def test_actions_of_a_checkpoint_as_json() -> None:
@@ -150,6 +152,8 @@ def test_actions_of_a_checkpoint_as_json() -> None:
         "configuration": {"a": "b"},
         "format": {"provider": "parquet", "options": {"c": "d"}},
     }
+    other = {"format": "parquet", "own": {"a": None}, "options": "x"}
+    assert plain_action(other) == other
 
 
 def test_which_totals_a_commit_goes_on_from(tmp_path: Path) -> None:
@@ -163,6 +167,8 @@ def test_which_totals_a_commit_goes_on_from(tmp_path: Path) -> None:
     assert extend_checksum(storage, before, new, 9) is None, "nothing is known of version 8"
     assert extend_checksum(storage, before, new, 9, Totals(5, 5, {})) == Totals(6, 7, {})
     assert extend_checksum(storage, None, new, 5) is None
+    for half in ({"protocol": PROTOCOL}, {"metadata": metadata()}):
+        assert extend_checksum(storage, None, actions([{"size": 2}], **half), 0) is None
     first = actions([{"size": 2}], protocol=PROTOCOL, metadata=metadata())
     empty: dict[str, list[Json]] = {"setTransactions": [], "domainMetadata": []}
     assert extend_checksum(storage, None, first, 0, Totals(9, 9, {})) == Totals(1, 2, empty)

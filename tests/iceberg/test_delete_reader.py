@@ -13,6 +13,7 @@ import pytest
 from tableformats_iceberg.deletes import delete_files
 from tableformats_iceberg.deletes.delete_files import DeleteReader, _check_rows, _concat_within_limit, _group_by_path
 from tableformats_iceberg.deletes.delete_index import DeleteIndex
+from tableformats_iceberg.deletes.delete_manifests import DeleteManifestReader
 from tableformats_iceberg.deletes.delete_table import ManifestSlice, SpecDeletes, deletes_of
 from tableformats_iceberg.files.table_files import TableFiles
 from tableformats_iceberg.manifests.entries import FILE_PATH_ID, EntriesRequest, read_entries
@@ -22,6 +23,7 @@ import tableformats as tf
 from tableformats.cache.metadata_cache import MetadataCache
 from tableformats.io.storage import Storage
 from tableformats.plugin import Field, PartitionSpec, primitive
+from tableformats.plugin.report import ScanReport
 from tests.iceberg.test_deletes import blob
 from tests.support.iceberg_manifests import entry, manifest_bytes
 from tests.support.iceberg_tables import parse
@@ -288,3 +290,28 @@ def test_two_vectors_of_one_file() -> None:
         with pytest.raises(tf.CorruptMetadataError, match="two deletion vectors") as caught:
             DeleteIndex([two], SPECS).pairs(files)
         assert (caught.value.path, caught.value.field) == (name, "referenced_data_file")
+
+
+def test_entries_that_are_read_again_for_more_columns() -> None:
+    """What was read once is kept with all columns that were asked for."""
+    asked = []
+
+    def counted(manifest: Any, columns: Any) -> Any:
+        asked.append((manifest.path, list(columns)))
+        return f"{manifest.path}{len(asked)}", ScanReport(metadata_files_read=1, metadata_bytes_read=7)
+
+    source: Any = SimpleNamespace(counted_entries=counted)
+    listed = [
+        Manifest(path, 50, 0, content, 9, 0, 1, -1, -1, -1, -1, -1, -1, None)
+        for path, content in (("d", DELETES), ("f", 0))
+    ]
+    report = ScanReport()
+    reader = DeleteManifestReader(source, listed, report)
+    assert [reader.read(0, columns) for columns in ([], [], [3], [3], [], [1], [1, 3], [3])] == [
+        *["d1"] * 2,
+        *["d2"] * 3,
+        *["d3"] * 3,
+    ]
+    assert asked == [("d", []), ("d", [3]), ("d", [1, 3])]
+    assert (report.metadata_files_read, report.metadata_bytes_read) == (1, 7), "it is counted once"
+    assert reader.read(1, []) == "f4" and report.metadata_files_read == 1, "planning counted manifests of data"

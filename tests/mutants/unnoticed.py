@@ -430,5 +430,11 @@ EQUIVALENT: dict[str, str] = {
             "_in_order: 0 -> 1": "rows of files and of deletes are as many",
         }.items()
     },
+    "plugins/iceberg/tableformats_iceberg/deletes/delete_index.py:_match: 1 -> 2": (
+        "partitions are apart by any number of ranks that is great enough"
+    ),
+    "plugins/delta/tableformats_delta/maintenance/checksum_writer.py:write_checksum: False -> True (number 4)": (
+        "a file that is sure to be there after a crash takes more time alone"
+    ),
 }
 """{name of a change: why every answer, error and limit is the same}."""
