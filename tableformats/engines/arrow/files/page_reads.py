@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import base64
 import struct
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -180,12 +180,13 @@ class PageReader:
     def _chunks(self, group: int, leaves: Sequence[int]) -> list[_Chunk] | None:
         """The chunks of some columns and their pages. None: those of one are not known, or not worth a request."""
         num_rows = self._metadata.row_group(group).num_rows
-        if not leaves or num_rows < _FEWEST_ROWS:
+        new_leaves = [leaf for leaf in leaves if (group, leaf) not in self._found]
+        if not leaves or num_rows < _FEWEST_ROWS or not self._is_worth_request(group, new_leaves):
             return None
         try:
-            columns = {leaf: self._stored.column(group, leaf) for leaf in leaves if (group, leaf) not in self._found}
+            columns = {leaf: self._stored.column(group, leaf) for leaf in new_leaves}
             new = {leaf: column for leaf, column in columns.items() if column is not None}
-            if len(new) < len(columns) or (self._stored.is_remote and not _is_worth_request(new.values())):
+            if len(new) < len(columns):
                 return None
             with self._stored.reading([place for column in new.values() for place in column.indexes]) as read:
                 for leaf, column in new.items():
@@ -194,6 +195,14 @@ class PageReader:
         except PAGE_ERRORS:
             return None
         return [self._found[group, leaf] for leaf in leaves]
+
+    def _is_worth_request(self, group: int, leaves: Sequence[int]) -> bool:
+        """Whether columns have indexes, and so many bytes that a request for these pays. In a local file it does."""
+        if not self._stored.is_remote or not leaves:
+            return True
+        chunks = [self._metadata.row_group(group).column(leaf) for leaf in leaves]
+        size = sum(chunk.total_compressed_size for chunk in chunks)
+        return size >= FEWEST_REMOTE_BYTES and all(chunk.has_offset_index for chunk in chunks)
 
     def _window_rows(self, group: int, leaves: Sequence[int]) -> int:
         stored = self._metadata.row_group(group)
@@ -206,12 +215,6 @@ class PageReader:
             return None
         whole = self._metadata.schema.to_arrow_schema()
         return base64.b64encode(pa.schema([whole.field(chunk.column.number) for chunk in chunks]).serialize())
-
-
-def _is_worth_request(columns: Collection[PageColumn]) -> bool:
-    """Whether columns in a store have indexes, and so many bytes that a request for them pays."""
-    size = sum(column.stop - column.start for column in columns)
-    return size >= FEWEST_REMOTE_BYTES and all(column.offset_index is not None for column in columns)
 
 
 def _cut(runs: npt.NDArray[np.int64], rows: int) -> list[npt.NDArray[np.int64]]:

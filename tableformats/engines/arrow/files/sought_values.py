@@ -54,12 +54,14 @@ def lacks_values(chunks: StoredChunks, group: int, leaf: int, field: Field, valu
 
 
 def _lacks(chunks: StoredChunks, group: int, leaf: int, field: Field, values: list[Any]) -> bool:
+    rows = chunks.metadata.row_group(group)
+    if getattr(rows.column(leaf), "bloom_filter_offset", 1) is None:  # older pyarrow does not say
+        return False
     column = chunks.column(group, leaf)
     place = None if column is None else column.bloom_filter
     if place is None:
         return False
     offset, size = place
-    rows = chunks.metadata.row_group(group)
     if chunks.is_remote and (rows.total_byte_size < FEWEST_REMOTE_BYTES or not 0 < size <= _MOST_FILTER):
         return False
     stored = [_stored(value, field, chunks.metadata.schema.column(leaf)) for value in values]
