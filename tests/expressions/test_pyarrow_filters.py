@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from tableformats.engines.arrow.filters import keep_matching
 from tableformats.errors import InvalidPredicateError, UnsupportedFeatureError
+from tableformats.expressions import Constant, Not
 from tableformats.expressions.binding import bind
 from tableformats.expressions.parse import parse_filter
 from tableformats.schema import DecimalType, Field, Schema, StructType, primitive
@@ -138,3 +139,16 @@ def test_another_form_of_serialised_expressions_is_refused(monkeypatch: pytest.M
     monkeypatch.setattr(arrow, "_metadata_pairs", lambda schema: [("tree", "a")])
     with pytest.raises(UnsupportedFeatureError, match="unknown part"):
         parse_filter(pc.field("n") > 1)
+
+
+@pytest.mark.parametrize("value", [True, False, None])
+def test_constants_are_conditions(value: bool | None) -> None:
+    parsed = parse_filter(pc.scalar(pa.scalar(value, pa.bool_())))
+    assert parsed == Constant(value)
+    assert parse_filter(~pc.scalar(pa.scalar(value, pa.bool_()))) in (Not(Constant(value)), Constant(value))
+
+
+@pytest.mark.parametrize("value", [1, 0, 1.5, "a"])
+def test_other_constants_are_no_conditions(value: Any) -> None:
+    with pytest.raises(InvalidPredicateError, match="is no condition"):
+        parse_filter(pc.scalar(value))

@@ -311,6 +311,7 @@ EQUIVALENT: dict[str, str] = {
         )
         for change in ("end >= start -> (end > start)", "months >= 0 -> (months > 0)", "0 -> 1 (number 6)")
     },
+    "tableformats/expressions/parse/arrow.py:_metadata_pairs: 3 -> 4": "the third pointer is the same",
     **{
         f"tableformats/expressions/functions/temporal/datetimes.py:_seconds_towards_zero: {change}": (
             "there is no part of a second in 0"
