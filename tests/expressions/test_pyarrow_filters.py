@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from tableformats.engines.arrow.filters import keep_matching
 from tableformats.errors import InvalidPredicateError, UnsupportedFeatureError
-from tableformats.expressions import Constant, Not
+from tableformats.expressions import And, Comparison, Constant, Literal, Not, Reference
 from tableformats.expressions.binding import bind
 from tableformats.expressions.parse import parse_filter
 from tableformats.schema import DecimalType, Field, Schema, StructType, primitive
@@ -152,3 +152,37 @@ def test_constants_are_conditions(value: bool | None) -> None:
 def test_other_constants_are_no_conditions(value: Any) -> None:
     with pytest.raises(InvalidPredicateError, match="is no condition"):
         parse_filter(pc.scalar(value))
+
+
+@pytest.mark.parametrize("name", ["x", "n"])
+@pytest.mark.parametrize("value", [1, 1.5, Decimal("1.5")])
+def test_nan_is_greater_than_no_number_for_arrow(name: str, value: Any) -> None:
+    column = Reference((name,))
+    for op, turned in ((">", "<"), (">=", "<=")):
+        guarded = And((Comparison(op, column, Literal(value)), Comparison("<", column, Literal(math.nan))))
+        field, constant = pc.field(name), pc.scalar(value)
+        given = [field > value, constant < field] if op == ">" else [field >= value, constant <= field]
+        assert [repr(parse_filter(one)) for one in given] == [repr(guarded)] * 2
+        less = [field < value, constant > field] if turned == "<" else [field <= value, constant >= field]
+        assert [parse_filter(one) for one in less] == [Comparison(turned, column, Literal(value))] * 2
+
+
+def test_what_has_no_nan() -> None:
+    assert parse_filter(pc.field("b") > False) == Comparison(">", Reference(("b",)), Literal(False))
+    assert parse_filter(pc.field("s") >= "a") == Comparison(">=", Reference(("s",)), Literal("a"))
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (pc.field("n") + 1 > pc.field("x"), "add"),
+        (pc.field("x") > pc.field("n") + 1, "a comparison of two columns"),
+        (pc.field("x") > pc.field("n"), "a comparison of two columns"),
+        (pc.scalar(1) < pc.field("n") + 1, "a condition without a column"),
+        (pc.scalar(1) < pc.scalar(2), "a condition without a column"),
+        (pc.field("x") == math.nan, "a comparison with NaN"),
+    ],
+)
+def test_comparisons_that_are_not_read(given: pc.Expression, said: str) -> None:
+    with pytest.raises(UnsupportedFeatureError, match=f"filters of pyarrow with {said}"):
+        parse_filter(given)

@@ -16,6 +16,7 @@ from tableformats.schema.editing import (
     move_column,
     without_ids,
 )
+from tableformats.schema.schema import _walk, number_fields
 
 INT, TEXT = primitive("int"), primitive("string")
 POINT = StructType((Field(3, "x", INT), Field(4, "Y", INT)))
@@ -159,3 +160,68 @@ def test_new_fields_have_no_ids() -> None:
             assert (one.id, one.physical_name, dict(one.metadata)) == (0, None, {})
             pending += one.type.members if one.type.is_nested else ()
         assert (made.name, made.required) == (f.name, f.required) and str(made.type) == str(f.type)
+
+
+def test_fields_by_id_and_by_name() -> None:
+    ids = {number: path for number in range(1, 13) if (path := SCHEMA.find_id(number)) is not None}
+    assert [ids[n].name for n in sorted(ids)] == [
+        "id",
+        "point",
+        "x",
+        "Y",
+        "list",
+        "element",
+        "map",
+        "key",
+        "value",
+        "Name",
+    ]
+    assert SCHEMA.find_id(7) is None and SCHEMA.find_id(0) is None
+    assert [f.name for f in SCHEMA.path_of(11)] == ["map", "value"] and [f.name for f in SCHEMA.path_of(6)] == [
+        "list",
+        "element",
+    ]
+    with pytest.raises(KeyError):
+        SCHEMA.path_of(99)
+    assert [".".join(f.name for f in path) for path in SCHEMA.leaves()] == ["id", "point.x", "point.Y", "Name"]
+
+
+@pytest.mark.parametrize(
+    ("parts", "exact", "folded"),
+    [
+        (["id"], "id", "id"),
+        (["ID"], None, "id"),
+        (["point", "Y"], "point.Y", "point.Y"),
+        (["Point", "y"], None, "point.Y"),
+        (["point"], "point", "point"),
+        (["list", "element"], None, None),
+        (["map", "key"], None, None),
+        (["id", "x"], None, None),
+        (["z"], None, None),
+        ([], None, None),
+    ],
+)
+def test_names_that_are_resolved(parts: list[str], exact: str | None, folded: str | None) -> None:
+    for case_sensitive, wanted in ((True, exact), (False, folded)):
+        found = SCHEMA.resolve(parts, case_sensitive)
+        assert (None if found is None else ".".join(f.name for f in found)) == wanted
+
+
+def test_ambiguous_names() -> None:
+    schema = Schema((Field(1, "ab", INT), Field(2, "AB", TEXT)))
+    for name, wanted in (("ab", 1), ("AB", 2), ("Ab", None)):
+        for case_sensitive in (True, False):
+            found = schema.resolve([name], case_sensitive)
+            assert (None if found is None else found[0].id) == wanted
+
+
+def test_near_names() -> None:
+    assert SCHEMA.near_names("nam") == ["Name"] and SCHEMA.near_names("POINT.z") == ["point.Y", "point.x", "point"]
+    assert SCHEMA.near_names("point.z", 1) == ["point.Y"] and SCHEMA.near_names("qqq") == []
+
+
+def test_fields_are_numbered_from_the_outside_in() -> None:
+    numbered = number_fields(SCHEMA.fields)
+    assert [path[-1].id for path in _walk(numbered, ())] == list(range(1, 13))
+    assert [path[-1].id for path in _walk(number_fields(SCHEMA.fields, 5), ())] == list(range(5, 17))
+    assert names(Schema(numbered)) == WHOLE
