@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from tableformats_iceberg.deletes.delete_pruning import needed_manifests
+from tableformats_iceberg.deletes.delete_pruning import PlannedPaths, _repeated_range, needed_manifests
+from tableformats_iceberg.deletes.delete_table import SpecDeletes
 from tableformats_iceberg.manifests.manifest_list import DATA, DELETES, Manifest, Summaries
 
 from tableformats.plugin import PartitionField, PartitionSpec, parse_transform, primitive
@@ -107,3 +108,45 @@ def test_what_is_counted() -> None:
     )
     assert needed(given, (1, 7)) == (["unknown", "ten"], 3) and needed(given, (1, 2)) == (["unknown"], 3)
     assert needed(given) == ([], 3)
+
+
+NAN = float("nan")
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "found"),
+    [
+        ([3, 1, 2], pa.int32(), (1, 3, True, False, False)),
+        ([3, None], pa.int32(), (3, 3, True, True, False)),
+        ([None], pa.int32(), (None, None, False, True, False)),
+        ([], pa.int32(), (None, None, False, False, False)),
+        ([1.0, 2.0], pa.float64(), (1.0, 2.0, True, False, False)),
+        ([1.0, NAN], pa.float64(), (1.0, 1.0, True, False, True)),
+        ([1.0, None, NAN, None], pa.float64(), (1.0, 1.0, True, True, True)),
+        ([None, 2.0], pa.float64(), (2.0, 2.0, True, True, False)),
+        ([NAN], pa.float64(), (None, None, False, False, True)),
+        ([None, NAN], pa.float64(), (None, None, False, True, True)),
+    ],
+)
+def test_the_range_of_partitions(values: list[Any], kind: pa.DataType, found: tuple[Any, ...]) -> None:
+    ranges = _repeated_range(pa.chunked_array([pa.array(values, kind)]), 2)
+    assert [one.to_pylist() for one in ranges] == [[value, value] for value in found]
+
+
+@pytest.mark.parametrize(
+    ("paths", "named", "kept"),
+    [
+        (["/t/a", "/t/b"], ["/t/a", "/t/c", None, "/t/b"], [0, 2, 3]),
+        (["s3://x/ab"], ["s3://x/aa", "s3://x/ab"], [1]),
+        (["/t/a"], [None, None], [0, 1]),
+        # Where a file may have several spellings, none is left out.
+        (["/t/a"], ["s3://x/t/b"], [0]),
+        (["/t/a", "s3://x/b"], ["/t/c"], [0]),
+        (["/t/a"], ["/t/c", "file:/t/d"], [0, 1]),
+        ([], ["/t/c"], [0]),
+    ],
+)
+def test_deletes_of_files_that_are_not_planned(paths: list[str], named: list[str | None], kept: list[int]) -> None:
+    table = pa.table({"referenced_data_file": pa.array(named, pa.string()), "number": list(range(len(named)))})
+    planned = PlannedPaths(pa.chunked_array([pa.array(paths, pa.string())]))
+    assert planned.only(SpecDeletes(0, table)).table["number"].to_pylist() == kept
