@@ -437,5 +437,13 @@ EQUIVALENT: dict[str, str] = {
     "plugins/delta/tableformats_delta/maintenance/checksum_writer.py:write_checksum: False -> True (number 4)": (
         "a file that is sure to be there after a crash takes more time alone"
     ),
+    **{
+        f"plugins/iceberg/tableformats_iceberg/write/{change}": reason
+        for change, reason in {
+            "encode/added_entries.py:_counts: 0 -> 1": "a count that is NULL has no value",
+            "encode/avro_encoding.py:lengthed: 0 -> 1": "a text that is NULL has no length",
+            "commit/parquet_properties.py:_level: 0 -> 1": "the level is there, so that there is no need of another",
+        }.items()
+    },
 }
 """{name of a change: why every answer, error and limit is the same}."""

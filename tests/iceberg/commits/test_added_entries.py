@@ -114,7 +114,7 @@ def test_tables_without_partitions() -> None:
     plain = PartitionSpec(0, ())
     bare = NewFiles(pa.array(["/t/1"]), np.array([70]), np.array([7]), pa.array([{}], pa.struct([])))
     batch = added_entries(bare, 2, plain, 77, {}, {})
-    assert batch.partition == []
+    assert batch.partition == [] and (batch.sequence_number[0], batch.file_sequence_number[0]) == (-1, -1)
     (manifest,) = written(batch, plain)
     assert fastavro_records(manifest.data)[1][0]["data_file"]["partition"] == {} and manifest.summaries == ()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -84,6 +85,13 @@ def test_what_is_stored_early_and_named_by_nobody() -> None:
     made.flush()
     made.discard_unnamed()
     assert sorted(files.content) == [files.locate(second.row.path)] and first.row.path != third.row.path
+
+
+def test_entries_of_every_status() -> None:
+    made, _ = store()
+    every = replace(entries(6), status=np.array([1, 0, 0, 2, 2, 2]), sequence_number=np.array([-1, 1, 1, 1, 1, 1]))
+    (found,) = made.encode("a", every, SPEC, DATA, metadata_json())
+    assert len(found.entries) == 6 and (*found.row[7:10],) == (1, 2, 3)
 
 
 def test_several_manifests_of_one_key() -> None:
