@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tableformats.errors import InvalidPredicateError
+from tableformats.expressions.parse.cursor import Cursor
 from tableformats.expressions.parse.lexing import MAX_NESTING, number, tokenize
 
 
@@ -167,3 +168,78 @@ def test_how_deep_a_filter_may_nest(one: str) -> None:
     with pytest.raises(InvalidPredicateError, match=f"nests deeper than {MAX_NESTING} levels"):
         tokenize(one * (MAX_NESTING + 1) + "a" + closing * (MAX_NESTING + 1))
     tokenize("a AND ".join([one + "a" + closing + " "] * (MAX_NESTING + 1)))
+
+
+def test_a_cursor_stays_at_the_end() -> None:
+    cursor = Cursor("a AND b")
+    assert [cursor.ahead(n).text for n in (0, 1, 2, 3, 4, 9)] == ["a", "AND", "b", "", "", ""]
+    assert cursor.ahead().text == "AND"
+    assert [cursor.take().text for _ in range(5)] == ["a", "AND", "b", "", ""]
+    assert cursor.next.kind == "end" and cursor.ahead().kind == "end"
+
+
+def test_words_that_are_taken() -> None:
+    cursor = Cursor("is not null x")
+    assert not cursor.take_all("IS", "NULL") and cursor.next.text == "is"
+    assert cursor.take_all("IS", "NOT") and cursor.at("NULL") and not cursor.at("NOT", "X")
+    assert cursor.take_if("NOT") is None and cursor.expect("NULL").text == "null"
+    assert not cursor.take_all("X", "Y") and cursor.take_all("X") and cursor.next.kind == "end"
+
+
+@pytest.mark.parametrize(
+    ("sql", "taken", "what", "said"),
+    [
+        ("a b", 1, "", "does not parse at line 1, column 3: 'b' is not expected here"),
+        ("a\n  b", 1, "THEN is missing before", "does not parse at line 2, column 3: THEN is missing before 'b'"),
+        ("a = ", 2, "", "does not parse at line 1, column 5: it ends too early, after 'a ='"),
+        ("a = ", 2, "x before", "does not parse at line 1, column 5: it ends too early, after 'a ='"),
+        ("a " + "b" * 70, 1, "", f"'{'b' * 60}' is not expected here"),
+        ("x" * 30, 1, "", f"it ends too early, after '{'x' * 20}'"),
+    ],
+)
+def test_where_a_filter_does_not_parse(sql: str, taken: int, what: str, said: str) -> None:
+    cursor = Cursor(sql)
+    for _ in range(taken):
+        cursor.take()
+    with pytest.raises(InvalidPredicateError) as caught:
+        cursor.fail_here(what)
+    assert said in str(caught.value)
+
+
+def test_the_text_since_a_token() -> None:
+    cursor = Cursor("f( a,\n  b ) = 1")
+    first = cursor.take()
+    assert cursor.since(first) == "f"
+    cursor.skip_parenthesis()
+    assert cursor.next.text == "=" and cursor.since(first) == "f( a, b )"
+    assert cursor.since(cursor.next) == "="
+    for length, shown in ((80, "x" * 80), (81, "x" * 77 + "..."), (200, "x" * 77 + "...")):
+        long = Cursor("x" * length)
+        assert long.since(long.take()) == shown
+    nested = Cursor("((a) + (b)) c")
+    nested.skip_parenthesis()
+    assert nested.next.text == "c"
+    nested.skip_parenthesis()
+    assert nested.next.text == "c"
+
+
+def test_chains_that_are_too_long() -> None:
+    cursor = Cursor("a b")
+    cursor.check_length(MAX_NESTING, cursor.next)
+    with pytest.raises(InvalidPredicateError, match=f"nests deeper than {MAX_NESTING} levels, at line 1, column 1"):
+        cursor.check_length(MAX_NESTING + 1, cursor.next)
+    refused = cursor.unsupported("it is not built", cursor.take())
+    assert str(refused).startswith("'a' at line 1, column 1 of the filter: it is not built") and refused.field == "a"
+
+
+def test_errors_have_one_place() -> None:
+    cursor = Cursor("a b")
+    first = cursor.take()
+    with pytest.raises(InvalidPredicateError) as outer, cursor.located(first), cursor.located(cursor.next):
+        raise InvalidPredicateError("it is wrong", field="f", hint="Mend it.")
+    assert outer.value.message == "'b' at line 1, column 3 of the filter: it is wrong"
+    assert (outer.value.field, outer.value.hint) == ("f", "Mend it.")
+    for said in ("at line 9 of the filter", "it does not parse"):
+        with pytest.raises(InvalidPredicateError) as kept, cursor.located(first):
+            raise InvalidPredicateError(said)
+        assert kept.value.message == said
