@@ -38,9 +38,7 @@ def _bind(node: Function) -> Function:
     if isinstance(b, IntervalType) and (is_instant(a) or a == STRING):
         return _with_interval(node, left, b, right)
     if is_instant(a):
-        if b == DATE or (is_integer(b) and a == DATE):
-            pass
-        elif b == STRING and node.ansi:
+        if b == STRING and node.ansi:
             right, b = as_kind(right, a, node.ansi), a
         if a == DATE and is_integer(b):
             name = "date_add" if node.name == "+" else "date_sub"
@@ -96,8 +94,7 @@ def _compute(node: Function, arguments: Sequence[Vector], n: int) -> Computed:
         values = a + moved
         over = ((a ^ values) & (moved ^ values)) < 0
     assert node.type is not None
-    over = over & valid
-    return with_nulls(values, valid & ~over, node.type), {arithmetic.OVERFLOW: over} if over.any() else {}
+    return with_nulls(values, valid & ~over, node.type), {arithmetic.OVERFLOW: over & valid}
 
 
 FUNCTIONS: dict[str, Definition] = {"+": Definition(_bind, _compute), "-": Definition(_bind, _compute)}
