@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 import tableformats as tf
 from tableformats.inspect.clustering import overlap_depths
-from tableformats.inspect.health import CHECKS
+from tableformats.inspect.detail import detail_rows
+from tableformats.inspect.health import CHECKS, SMALL_BYTES, TARGET_BYTES, compacted_count
 from tableformats.inspect.pictures.report import _clustering_row
-from tests.support.delta_log import DeltaLog, add, field, stats
+from tests.support.delta_log import WITH_VECTORS, DeltaLog, add, field, stats, vector
 from tests.support.golden import TABLES
 
 VALUES = {
@@ -212,3 +213,63 @@ def test_small_files_are_advised_for_planned_files_alone(tmp_path: Path) -> None
     table = table_of(tmp_path, *[{"p": 1, "size": 1000}] * 5, {"p": 2})
     assert kinds(table.scan("p = 1")) == {"small files": 5}
     assert kinds(table.scan("p = 2")) == {}
+
+
+def test_figures_of_health(tmp_path: Path) -> None:
+    log = DeltaLog(tmp_path / "t").start(
+        field("p", "integer"), field("i", "integer"), partition=("p",), protocol=WITH_VECTORS
+    )
+    sizes = [(1, 10**6)] * 4 + [(2, 20 * 10**6)] * 2 + [(3, 32 * 10**6), (3, 10**9), (3, 10**9), (3, 200 * 10**6)]
+    actions = []
+    for number, (p, size) in enumerate(sizes):
+        own: dict[str, Any] = {} if number == 9 else {"stats": stats(100)}
+        if number < 2:
+            own["deletionVector"] = vector(cardinality=30 + number)
+        actions.append(add(f"f{number}", partitionValues={"p": str(p)}, size=size, **own))
+    table = tf.open_table(log.commit(1, *actions).root)
+    found = {one.subject: one for one in table.health()}
+    assert found["files"].figure == "10, 2.3 GB" and found["files"].advice is None
+    assert found["median size of a file"].figure == "20.0 MB"
+    small = found["files below 32.0 MB"]
+    assert (small.figure, small.value, small.check) == ("6 (60.0 %)", pytest.approx(0.4), "small-files")
+    assert small.advice == "compact: 6 files would do"
+    deletes = found["files with deletes"]
+    assert (deletes.figure, deletes.value, deletes.check) == ("2 (20.0 %)", 0.2, "files-with-deletes")
+    deleted = found["rows deleted by position"]
+    assert (deleted.figure, deleted.value, deleted.check) == ("61 (6.8 %)", 61 / 900, "deleted-rows")
+    unknown = found["files that do not say their rows"]
+    assert (unknown.figure, unknown.value, unknown.check) == ("1", 1, "uncounted-files")
+    commits = found["commits behind the checkpoint"]
+    assert (commits.figure, commits.value, commits.check) == ("2", 2, "commits")
+    assert "manifests" not in found and found["metadata read"].figure.startswith("2 files, ")
+    for check, value in (("small-files", 0.4), ("files-with-deletes", 0.2), ("deleted-rows", 61 / 900), ("commits", 2)):
+        assert check not in table.health({check: value + 1e-9}).failed
+        assert check in table.health({check: value - 1e-9}).failed
+
+
+@pytest.mark.parametrize(
+    ("sizes", "after"),
+    [
+        ([], 0),
+        ([(1, 0)], 1),
+        ([(1, 0), (1, 0)], 1),
+        ([(1, 5), (2, 5)], 2),
+        ([(1, SMALL_BYTES - 1), (1, SMALL_BYTES)], 2),
+        ([(1, 31 * 10**6)] * (TARGET_BYTES // (31 * 10**6)), 1),
+        ([(1, 31 * 10**6)] * (TARGET_BYTES // (31 * 10**6) + 1), 2),
+    ],
+)
+def test_files_after_they_are_compacted(sizes: list[tuple[int, int]], after: int, tmp_path: Path) -> None:
+    table = table_of(tmp_path, *({"p": p, "size": size} for p, size in sizes))
+    assert compacted_count(table.plan().survivors) == after
+
+
+def test_what_is_told_of_a_table(tmp_path: Path) -> None:
+    table = table_of(tmp_path, {"p": 1, "size": 1_000, "i": (1, 2)}, {"p": 2, "size": 2_001})
+    rows = dict(detail_rows(table.detail()))
+    assert rows["Version"] == "1" and rows["Partitioned by"] == "p" and rows["Partitions"] == "2"
+    assert (rows["Files"], rows["Bytes"], rows["Columns"]) == ("2", "3.0 kB, 1.5 kB a file", "3")
+    assert (rows["Rows stored"], rows["  deleted"], rows["  with deletes"]) == ("unknown", "0", "0")
+    plain = table_of(tmp_path / "plain", partition=())
+    rows = dict(detail_rows(plain.detail()))
+    assert "Partitions" not in rows and rows["Partitioned by"] == "nothing" and rows["Bytes"] == "0 B"

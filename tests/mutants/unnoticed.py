@@ -311,6 +311,29 @@ EQUIVALENT: dict[str, str] = {
         )
         for change in ("end >= start -> (end > start)", "months >= 0 -> (months > 0)", "0 -> 1 (number 6)")
     },
+    **{
+        f"tableformats/engines/arrow/values/casts.py:{change}": reason
+        for change, reason in {
+            "cast_values: 20 -> 21": "no integer has so many digits",
+            "_is_small_integer: 32 -> 33": "no integer has so many bits",
+        }.items()
+    },
+    "tableformats/expressions/functions/casting.py:_by_arrow: INTEGER_RANGES[name_of(target)][1] >= "
+    "INTEGER_RANGES[name_of(source)][1]"
+    " -> (INTEGER_RANGES[name_of(target)][1] > INTEGER_RANGES[name_of(source)][1])": "a cast to the same type is none",
+    **{
+        f"tableformats/expressions/functions/casting.py:_by_arrow: {change}": "the values are the same, made one by one"
+        for change in (
+            "target.precision - target.scale >= 19 -> (target.precision - target.scale > 19)",
+            "19 -> 20",
+            "is_integer(target) or is_floating(target) -> ((is_integer(target)) and (is_floating(target)))",
+            "source == STRING -> (source != STRING)",
+            "target.precision - target.scale >= source.precision - source.scale"
+            " -> (target.precision - target.scale > source.precision - source.scale)",
+            "source.precision - source.scale -> (source.precision + source.scale)",
+            "target.scale >= source.scale -> (target.scale > source.scale)",
+        )
+    },
     "tableformats/expressions/parse/arrow.py:_metadata_pairs: 3 -> 4": "the third pointer is the same",
     **{
         f"tableformats/expressions/functions/temporal/datetimes.py:_seconds_towards_zero: {change}": (

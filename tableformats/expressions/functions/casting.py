@@ -43,7 +43,7 @@ def _bind_cast(node: Function) -> Function:
     if source != target and not is_void(source):
         refuse_unusual(source)
         refuse_unusual(target)
-        if not has_cast(source, target, node.ansi or node.name == "try_cast"):
+        if not has_cast(source, target):
             raise InvalidPredicateError(
                 f"{node}: a {source} has no cast to {target}",
                 field=str(node),

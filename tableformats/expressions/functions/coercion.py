@@ -103,11 +103,11 @@ def implicit(function: Function, position: int, kind: Type) -> Value:
     raise InvalidPredicateError(
         f"argument {position + 1} of {function.name} is {value}, of type {given}, where a {kind} is needed",
         field=str(function),
-        hint=f"Cast it: CAST({value} AS {str(kind).upper()})." if has_cast(given, kind, function.ansi) else None,
+        hint=f"Cast it: CAST({value} AS {str(kind).upper()})." if has_cast(given, kind) else None,
     )
 
 
-def has_cast(source: Type, target: Type, ansi: bool) -> bool:
+def has_cast(source: Type, target: Type) -> bool:
     """Whether Spark casts from one type to another, and we do. Source: Spark SQL reference, "ANSI Compliance", Cast."""
     if str(source) in _UNUSUAL or str(target) in _UNUSUAL:
         return False

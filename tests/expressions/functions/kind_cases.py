@@ -38,7 +38,7 @@ def column(kind: Type) -> Value:
 
 
 RULES: dict[str, Callable[[Type, Type, bool], object]] = {
-    "cast": lambda a, b, ansi: coercion.has_cast(a, b, ansi),
+    "cast": lambda a, b, ansi: coercion.has_cast(a, b),
     "meet": lambda a, b, ansi: coercion.wider_kind([a, b], ansi),
     "meet without texts": lambda a, b, ansi: coercion.wider_kind([a, b], ansi, promotes_text=False),
     "meet of three": lambda a, b, ansi: coercion.wider_kind([a, primitive("string"), b], ansi),

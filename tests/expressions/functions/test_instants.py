@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from tableformats.errors import InvalidPredicateError
-from tests.support.expressions import answers
+from tests.support.expressions import answers, bound
 
 NOON = dt.datetime(2024, 1, 31, 12)
 EPOCH = dt.datetime(1970, 1, 1)
@@ -122,3 +122,21 @@ def test_sums_out_of_range() -> None:
         assert answers("timestamp_micros(m) - INTERVAL 1 SECOND", rows, ansi)[1] == [last - 10**6, out, -(10**6), None]
         assert answers("timestamp_micros(m) - timestamp_micros(0L)", rows, ansi)[1] == [last, first, 0, None]
         assert answers("timestamp_micros(m) - timestamp_micros(1L)", rows, ansi)[1] == [last - 1, out, -1, None]
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        ("t - n", "(t - CAST(n AS TIMESTAMP))"),
+        ("n - t", "(CAST(n AS TIMESTAMP) - t)"),
+        ("n - d", "(n - CAST(d AS TIMESTAMP_NTZ))"),
+        ("d - t", "(CAST(d AS TIMESTAMP) - t)"),
+        ("d - d", "(d - d)"),
+        ("n - n", "(n - n)"),
+        ("d + INTERVAL 1 HOUR", "(CAST(d AS TIMESTAMP) + INTERVAL '3600' SECOND)"),
+        ("d + i", "date_add(d, i)"),
+        ("d - CAST(i AS SMALLINT)", "date_sub(d, CAST(CAST(i AS SMALLINT) AS INT))"),
+    ],
+)
+def test_types_in_which_instants_meet(call: str, text: str) -> None:
+    assert str(bound(call, pa.schema({name: column.type for name, column in ROWS.items()}))) == text
