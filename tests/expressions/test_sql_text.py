@@ -190,3 +190,12 @@ def test_lists_that_are_compared_as_texts(kind: str | Type, compares: bool) -> N
 def test_values_that_are_printed_as_a_literal(value: Any, kind: str | Type, fitted: Fit) -> None:
     given = Literal(value, primitive("string" if isinstance(value, str) else "int"))
     assert repr(legacy_text.fit_text(given, kind_of(kind))) == repr(fitted)
+
+
+def test_zeros_of_many_digits_are_printed_as_java_does() -> None:
+    kind = DecimalType(38, 18)
+    zero = Decimal("0E-18")
+    for given in (Literal(zero, kind), Literal("0E-18", primitive("string"))):
+        assert repr(legacy_text.fit_text(given, kind)) == repr(Fit(zero))
+    plain = legacy_text.fit_text(Literal("0.000000000000000000", primitive("string")), kind)
+    assert repr(plain) == repr(Fit(zero, 1))

@@ -334,6 +334,10 @@ EQUIVALENT: dict[str, str] = {
             "target.scale >= source.scale -> (target.scale > source.scale)",
         )
     },
+    **{
+        f"tableformats/expressions/legacy_text.py:fit_text: {change}": "the side of another text is said again"
+        for change in ("1 -> 2", "1 -> 2 (number 2)")
+    },
     "tableformats/expressions/parse/arrow.py:_metadata_pairs: 3 -> 4": "the third pointer is the same",
     **{
         f"tableformats/expressions/functions/temporal/datetimes.py:_seconds_towards_zero: {change}": (

@@ -124,7 +124,7 @@ def parse_instant(text: str, pattern: str, node: Function) -> int | None:
     if match is None:
         return None
     found = {name: int(value) for name, value in match.groupdict().items()}
-    year, month, day = found.get("y", 1970), found.get("M", 1), found.get("d", 1)
+    year, month, day = found["y"], found.get("M", 1), found.get("d", 1)
     hour, minute, second = (found.get(name, 0) for name in "Hms")
     if not 1 <= month <= 12 or not 1 <= day <= _LENGTHS[month - 1] + (month == 2 and _is_leap(year)):
         return None
