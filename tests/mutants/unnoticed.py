@@ -470,6 +470,11 @@ EQUIVALENT: dict[str, str] = {
             "encode/added_entries.py:_counts: 0 -> 1": "a count that is NULL has no value",
             "encode/avro_encoding.py:lengthed: 0 -> 1": "a text that is NULL has no length",
             "commit/parquet_properties.py:_level: 0 -> 1": "the level is there, so that there is no need of another",
+            "commit/parquet_properties.py:_switched: True -> False": "the switch is there",
+            "commit/parquet_properties.py:_filters: 1 -> 2": "the number is there",
+            "encode/avro_files.py:encoded_blocks: first + _BLOCK_BYTES -> (first - _BLOCK_BYTES)": (
+                "marks up to the first record begin the first block"
+            ),
         }.items()
     },
 }

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from tableformats_iceberg.manifests.entries import ADDED, DELETED, EXISTING
 from tableformats_iceberg.manifests.manifest_list import DATA, DELETES
+from tableformats_iceberg.write.encode import avro_files
 from tableformats_iceberg.write.encode.added_entries import NewFiles, added_entries
 from tableformats_iceberg.write.encode.avro_files import Codec
 from tableformats_iceberg.write.encode.entry_batches import EntryBatch, FieldSummary, manifest_files
@@ -166,14 +167,16 @@ def test_heads_of_manifests() -> None:
         assert own == {"schema": "{}", "partition-spec-id": "6", "format-version": str(version), **more}
 
 
-def test_manifests_of_a_size() -> None:
+def test_manifests_of_a_size(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each ends where it has the bytes that it shall have; the rows of the list are those of its own entries."""
-    many = batch(*[(ADDED, -1)] * 40_000, records=1)
+    monkeypatch.setattr(avro_files, "_BLOCK_BYTES", 1000)
+    many = batch(*[(ADDED, -1)] * 400, records=1)
     whole = written(many, PartitionSpec(0, ()))
-    assert [one.row.added_files for one in whole] == [40_000]
+    assert [one.row.added_files for one in whole] == [400]
     some = written(many, PartitionSpec(0, ()), size=1)
-    assert len(some) > 1 and sum(one.row.added_files for one in some) == 40_000
+    assert len(some) > 5 and sum(one.row.added_files for one in some) == 400
     assert [len(fastavro_records(one.data)[1]) for one in some] == [one.row.added_files for one in some]
+    assert len(written(many, PartitionSpec(0, ()), size=1500)) == -(-len(some) // 2)
 
 
 def summary(values: list[Any], kind: Type) -> FieldSummary:
