@@ -147,7 +147,7 @@ def _wants(schema: bytes, spec: PartitionSpec) -> tuple[Want, ...]:
             members.append(Want(member.id, names, "any", "none", raw=True))
     known = {w.id for w in members}
     # What every manifest has, so that a schema without it is refused by name.
-    members += [Want(i, (), raw=True) for i in sorted(_NUMBERS - known)]
+    members += [Want(i, ()) for i in sorted(_NUMBERS - known)]
     data_file = Want(DATA_FILE_ID, ("data_file",), "any", "record", tuple(members))
     heads = ((0, "status"), (1, "snapshot_id"), (3, "sequence_number"), (4, "file_sequence_number"))
     return (*(Want(i, (name,)) for i, name in heads), data_file)
