@@ -36,7 +36,9 @@ def without_rows(rows: pa.StructArray, dropped: npt.NDArray[np.int64]) -> pa.Str
     dropped : int64[m]
         Strictly ascending positions in ``rows``.
     """
-    if len(dropped) and dropped[-1] == len(dropped) - 1:  # the first rows
+    if not len(dropped):
+        return rows
+    if dropped[-1] == len(dropped) - 1:  # the first rows
         return rows.slice(len(dropped))
     drop = _Drop(len(rows), dropped)
     if len(dropped) > _MOST * len(rows) or not rows.type.num_fields:

@@ -24,6 +24,8 @@ ID, NAME = Field(1, "id", LONG), Field(2, "name", STRING)
 
 VALUES: dict[pa.DataType, st.SearchStrategy[Any]] = {
     pa.int64(): st.sampled_from([0, 1, -1, 2**63 - 1]),
+    pa.int32(): st.sampled_from([0, 1, -1, 2**31 - 1, -(2**31)]),
+    pa.time64("us"): st.sampled_from([0, 1, 86_399_999_999]),
     pa.string(): st.sampled_from(["", "a", "é", "\x00"]),
     pa.binary(2): st.sampled_from([b"ab", b"\x00\x00"]),
     pa.bool_(): st.booleans(),
@@ -41,6 +43,22 @@ def same(a: Any, b: Any) -> bool:
     if isinstance(a, float) and math.isnan(a):
         return math.isnan(b)
     return bool(a == b)
+
+
+@pytest.mark.parametrize("kind", [pa.int64(), pa.int32(), pa.timestamp("us")], ids=str)
+def test_many_integers(kind: pa.DataType) -> None:
+    """More keys than slots of the smallest table, neighbours, and the ends of the type; sliced arrays, too."""
+    bits = kind.bit_width - 1
+    ends = [-(2**bits), 1 - 2**bits, 2**bits - 1]
+    numbers = [*ends, *range(0, 30_000, 7), *range(10**6, 10**6 + 500)]
+    rows = [*ends, 2**bits - 2, None, *range(-5, 30_010), *range(10**6 - 5, 10**6 + 505)]
+    wanted = set(numbers)
+    keys = pa.array([0, *numbers, *numbers[:10]], kind)[1:]
+    for has_null in (False, True):
+        found = KeySet([pa.concat_arrays([keys, pa.nulls(has_null, kind)])])
+        expected = [has_null if row is None else row in wanted for row in rows]
+        assert found.contains([pa.array([1, *rows], kind)[1:]]).tolist() == expected
+        assert found.contains([pa.array([], kind)]).tolist() == []
 
 
 @st.composite

@@ -104,14 +104,14 @@ class EqualityFilter:
     projection: Projection
     paths: tuple[tuple[int, ...], ...]
 
-    def keep(self, rows: pa.StructArray, selection: Selection) -> np.ndarray:
-        """bool[n]: the rows whose key is not deleted."""
+    def deleted(self, rows: pa.StructArray, selection: Selection) -> np.ndarray:
+        """bool[n]: the rows whose key is deleted."""
         batch = self.projection.read(rows, selection)
         columns = []
         for i, members in enumerate(self.paths):
             # struct_field makes a member of a NULL struct NULL.
             columns.append(pc.struct_field(batch.column(i), list(members)) if members else batch.column(i))
-        return ~self.keys.contains(columns)
+        return self.keys.contains(columns)
 
 
 class DeleteLoader:

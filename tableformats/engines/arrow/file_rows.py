@@ -144,7 +144,7 @@ class FileRows:
         for rows in _without(self._positions, with_positions(stored) if self._metadata.needs_positions else stored):
             with typed_errors(self._task.path):
                 for keys in self._keys:
-                    rows = rows.filter(pa.array(keys.keep(rows, selection)))
+                    rows = without_rows(rows, np.flatnonzero(keys.deleted(rows, selection)))
                 if residual != ex.TRUE:
                     rows = rows.filter(evaluate(residual, self._tested.read(rows, selection)))
                 batch = self._converted(rows)

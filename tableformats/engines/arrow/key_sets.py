@@ -2,19 +2,29 @@
 
 A key is a tuple of values. NULL equals NULL, NaN equals NaN and -0.0 equals 0.0, as in Spark's GROUP BY. Keys are
 turned into dense integers column by column. So any number of columns of any primitive type is matched exactly, without
-a Python object per row. Source: Iceberg spec, "Equality Delete Files".
+a Python object per row. A key of one integer, date or time is looked up in an array of its own, because Arrow makes its
+hash table anew for each batch. Source: Iceberg spec, "Equality Delete Files".
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
 __all__ = ["KeySet"]
+
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+"""The golden ratio of 64 bits: the highest bits of a product tell neighbours apart."""
+_MOST_BITS = 24
+"""Of the numbers of slots."""
 
 
 class KeySet:
@@ -29,8 +39,9 @@ class KeySet:
     def __init__(self, columns: Sequence[pa.Array]) -> None:
         self._values: list[pa.Array] = []
         self._pairs: list[pa.Array] = []
+        self._integers = _IntegerSet(columns[0]) if len(columns) == 1 and _is_integer(columns[0].type) else None
         numbers: pa.Array | None = None
-        for column in columns:
+        for column in columns if self._integers is None else ():
             column = _canonical(column)
             values = pc.unique(column)
             self._values.append(values)
@@ -57,6 +68,8 @@ class KeySet:
         np.ndarray
             bool[n]
         """
+        if self._integers is not None:
+            return self._integers.contains(columns[0])
         numbers: pa.Array | None = None
         for i, column in enumerate(columns):
             column_numbers = _numbers_in(_canonical(column), self._values[i])
@@ -66,6 +79,42 @@ class KeySet:
                 numbers = _numbers_in(_pairs(numbers, column_numbers, len(self._values[i])), self._pairs[i - 1])
         assert numbers is not None
         return numbers.is_valid().to_numpy(zero_copy_only=False)
+
+
+class _IntegerSet:
+    """Distinct integers, or values that are stored as such. A table of truth values rules most other rows out."""
+
+    def __init__(self, keys: pa.Array) -> None:
+        self._has_null = bool(keys.null_count)
+        self._keys = np.unique(_integers(keys.drop_null()))
+        self._shift = np.uint64(64 - min(max(16 * len(self._keys), 1 << 10).bit_length(), _MOST_BITS))
+        self._slots = np.zeros(1 << (64 - int(self._shift)), bool)
+        self._slots[self._slots_of(self._keys)] = True
+
+    def _slots_of(self, values: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:
+        return (values.view(np.uint64) * _MULTIPLIER) >> self._shift
+
+    def contains(self, values: pa.Array) -> npt.NDArray[np.bool_]:
+        """See :meth:`KeySet.contains`."""
+        integers = _integers(values.fill_null(0) if values.null_count else values)
+        found = self._slots[self._slots_of(integers)]
+        candidates = np.flatnonzero(found)
+        at = np.searchsorted(self._keys, integers[candidates])
+        found[candidates] = self._keys[np.minimum(at, len(self._keys) - 1)] == integers[candidates]
+        if values.null_count:
+            found[~values.is_valid().to_numpy(zero_copy_only=False)] = self._has_null
+        return found
+
+
+def _is_integer(kind: pa.DataType) -> bool:
+    """Whether a type's values are integers of 32 or 64 bits in Arrow's memory."""
+    is_stored_so = types.is_signed_integer(kind) or types.is_temporal(kind)
+    return bool(is_stored_so and kind.bit_width in (32, 64) and not types.is_interval(kind))
+
+
+def _integers(values: pa.Array) -> npt.NDArray[np.int64]:
+    stored = values.view(pa.int32() if values.type.bit_width == 32 else pa.int64())
+    return stored.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
 
 
 def _numbers_in(values: pa.Array, distinct: pa.Array) -> pa.Array:
