@@ -102,6 +102,10 @@ def texts(sql: str) -> list[str | None]:
         ('"a""b"', 'a"b'),
         ("'a\"b'", 'a"b'),
         (r"'a\'b'", "a'b"),
+        (r"'\''''", "''"),
+        (r"'\'''''x'", "'''x"),
+        (r"'\\''z'", "\\'z"),
+        (r"'\\\'''y'", "\\''y"),
         (r"'a\\''b'", "a\\'b"),
         (r"'\n\t\r\b\0\Z'", "\n\t\r\b\0\x1a"),
         (r"'\%\_\q'", "\\%\\_q"),
@@ -130,6 +134,7 @@ def test_texts(sql: str, value: str) -> None:
         ("a;", ["word a", "end "]),
         ("a ; \n;", ["word a", "end "]),
         ("", ["end "]),
+        ("a @ b?", ["word a", "operator @", "word b", "operator ?", "end "]),
     ],
 )
 def test_kinds_of_tokens(sql: str, kinds: list[str]) -> None:

@@ -338,6 +338,13 @@ EQUIVALENT: dict[str, str] = {
         f"tableformats/expressions/legacy_text.py:fit_text: {change}": "the side of another text is said again"
         for change in ("1 -> 2", "1 -> 2 (number 2)")
     },
+    **{
+        f"tableformats/expressions/parse/lexing.py:_Lexer._comment_end: {change}": "levels are counted down from 0"
+        for change in (
+            """edge[0] == "/*" -> (edge[0] != '/*')""",
+            """1 if edge[0] == "/*" else -1 -> (-1 if edge[0] == '/*' else 1)""",
+        )
+    },
     "tableformats/expressions/parse/arrow.py:_metadata_pairs: 3 -> 4": "the third pointer is the same",
     **{
         f"tableformats/expressions/functions/temporal/datetimes.py:_seconds_towards_zero: {change}": (

@@ -152,7 +152,7 @@ class _Lexer:
             return
         self._guard(text if kind in ("word", "operator") else "", start)
         if kind == "string":
-            body = text[1:-1].replace(text[0] * 2, text[0]) if "\\" not in text else _undoubled(text)
+            body = text[1:-1].replace(text[0] * 2, text[0])  # behind an escaped quote stand pairs of them
             value = _paired(_ESCAPE.sub(lambda match: self._unescaped(match, start), body))
             self._tokens.append(Token("string", text, start, end, value))
         elif kind == "raw":
@@ -202,12 +202,6 @@ class _Lexer:
 
     def _error(self, message: str, offset: int, hint: str | None = None) -> InvalidPredicateError:
         return InvalidPredicateError(f"{message}, at {position(self._sql, offset)} of the filter", hint=hint)
-
-
-def _undoubled(text: str) -> str:
-    """The inside of a string with escapes, with one quote for each two. An escaped quote is no half of a pair."""
-    quote = text[0]
-    return re.sub(rf"(\\.)|{quote}{quote}", lambda match: match[1] or quote, text[1:-1], flags=re.DOTALL)
 
 
 def _paired(text: str) -> str:
