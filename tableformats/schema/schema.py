@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import count
 from typing import TYPE_CHECKING
 
 from ..dataclass import dataclass
@@ -169,7 +170,7 @@ def _walk(
 
 def number_fields(fields: Iterable[Field], start: int = 1) -> tuple[Field, ...]:
     """The same fields with ids in depth-first order from ``start``, for formats that store no ids."""
-    counter = iter(range(start, 2**31))
+    counter = count(start)
 
     def renumber(f: Field) -> Field:
         numbered = replace(f, id=next(counter))
