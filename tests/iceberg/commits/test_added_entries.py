@@ -152,6 +152,8 @@ def test_the_row_of_a_manifest(entries: list[tuple[int, int]], counts: tuple[int
     assert (row.path, row.length, row.spec_id, row.content) == ("", len(found.data), 6, DELETES)
     assert (row.sequence_number, row.min_sequence_number, row.added_snapshot_id) == (-1, least, None)
     assert (*row[7:13],) == counts and row.first_row_id is None
+    numbers = [record["sequence_number"] for record in fastavro_records(found.data)[1]]
+    assert numbers == [None if number < 0 else number for _, number in entries]
 
 
 def test_heads_of_manifests() -> None:
@@ -202,6 +204,8 @@ NAN = float("nan")
         ([None, None], "int", (True, False, None, None)),
         ([1.0, NAN], "float", (False, True, b"\0\0\x80\x3f", b"\0\0\x80\x3f")),
         ([NAN, None], "double", (True, True, None, None)),
+        ([1.0, None], "float", (True, False, b"\0\0\x80\x3f", b"\0\0\x80\x3f")),
+        ([0.0], "double", (False, False, b"\0" * 7 + b"\x80", b"\0" * 8)),
         ([True, False], "boolean", (False, False, b"\0", b"\x01")),
         (["b", "", "a"], "string", (False, False, b"", b"b")),
         ([b"\xff", b"\x01"], "binary", (False, False, b"\x01", b"\xff")),
