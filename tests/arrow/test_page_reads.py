@@ -24,6 +24,7 @@ from tableformats.errors import CorruptMetadataError
 from tableformats.expressions.binding import bind
 from tableformats.io._thrift import read_struct
 from tableformats.io._thrift_write import write_struct
+from tableformats.io.parquet import pages
 from tableformats.schema import DecimalType, Field, ListType, StructType, primitive
 from tests.arrow.test_row_group_pruning import one_file_and_predicate
 from tests.support import rowmodel
@@ -287,6 +288,48 @@ def test_a_column_index_of_other_pages_is_not_used(tmp_path: Path, read: list[An
     assert read == []
 
 
+@BOTH
+def test_so_many_pages_of_a_file_are_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, with_index: bool
+) -> None:
+    """Row groups could all claim the same pages, and a small file take minutes. Others are read as a whole."""
+    monkeypatch.setattr(page_reads, "_MOST_PAGES", 120)
+    heads: list[int] = []
+    head = pages._head
+
+    def noted(read: Any, at: int, stop: int) -> Any:
+        heads.append(at)
+        return head(read, at, stop)
+
+    monkeypatch.setattr(pages, "_head", noted)
+    ids = [i * 37 % 1000 for i in range(1000)]
+    options = {"row_group_size": 100, "use_dictionary": False, "write_page_index": with_index}
+    table = pa.table({"id": ids, "x": [float(i) for i in ids]})
+    found = rows_of(tmp_path, table, ID, X, filter="id % 100 = 99 AND id > 950", **options)
+    assert found.to_pydict() == {"id": [999], "x": [999.0]}
+    assert len(heads) == (0 if with_index else 120)
+
+
+def test_a_page_that_claims_very_many_rows_is_not_looked_at(tmp_path: Path, read: list[Any]) -> None:
+    path = write(tmp_path, pa.table({"id": range(20)}), write_page_index=True, max_rows_per_page=20)
+    changed_footer(path, 1 << 40)
+    snapshot = snapshot_of(tmp_path, [ID], [FakeFile(path, 1 << 40)])
+    with pytest.raises(CorruptMetadataError):
+        snapshot.scan("id = 7").to_arrow()
+    assert read == []
+
+
+def changed_footer(path: str, rows: int) -> None:
+    """Claim so many rows in the footer."""
+    data = Path(path).read_bytes()
+    length = int.from_bytes(data[-8:-4], "little")
+    footer = read_struct(data[-8 - length :])
+    footer[3] = (I64, rows)
+    footer[4][1][1][0][3] = (I64, rows)
+    encoded = write_struct(footer)
+    Path(path).write_bytes(data[: -8 - length] + encoded + len(encoded).to_bytes(4, "little") + b"PAR1")
+
+
 @settings(max_examples=100, deadline=None)
 @given(
     one_file_and_predicate(),
@@ -308,8 +351,8 @@ def test_rows_are_those_of_the_row_model(
         patch.setattr(page_reads, "_FEWEST_ROWS", 1)
         patch.setattr("tableformats.engines.arrow.file_rows._BLOCK", 1)
         patch.setattr(page_reads, "_MOST_READ", 1.0)
-        pages = {} if "data_page_size" in options else SMALL_PAGES
-        written = {**pages, **options, "row_group_size": row_group_size, "write_page_index": with_index}
+        sizes = {} if "data_page_size" in options else SMALL_PAGES
+        written = {**sizes, **options, "row_group_size": row_group_size, "write_page_index": with_index}
         path = write(Path(directory), data, **written)
         scan = snapshot_of(Path(directory), fields, [FakeFile(path, len(rows))]).scan(predicate)
         found = scan.to_arrow()

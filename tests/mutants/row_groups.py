@@ -89,6 +89,14 @@ MUTANTS = (
         _PAGES,
     ),
     Mutant(
+        "pages-are-looked-at-without-end",
+        "core:PageReader._chunks",
+        "self._left -= len(pages.sizes)",
+        "pass",
+        "row groups that claim the same pages make a small file take minutes",
+        _PAGES,
+    ),
+    Mutant(
         "values-of-any-part-of-a-filter-are-sought",
         "core:sought_values",
         "isinstance(predicate, ex.And)",

@@ -36,9 +36,14 @@ _HEAD_BYTES = 256
 """The head of a page mostly has fewer."""
 _MOST_HEAD_BYTES = 1 << 16
 _SHORT_DICTIONARY = 1 << 18
-_MOST_PAGES = 1 << 16
 _MOST_BYTES = 1 << 19
-"""Chunks of more pages, and those with longer footers and indexes, are read as a whole."""
+"""Chunks with longer footers and indexes are read as a whole."""
+_MOST_ROWS = 1 << 22
+"""Chunks with more rows in a page are read as a whole: Arrow makes room for as many rows as a page claims to have."""
+_MOST_BOUND_BYTES = 1 << 10
+"""Longer bounds are not kept."""
+_PLACE_BYTES = 4
+"""A page takes as many bytes of an offset index at least."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,17 +212,24 @@ class PageFooter:
         return {**found, **self._created_by}
 
 
-def indexed_pages(column: PageColumn, num_rows: int, read: Read) -> ColumnPages:
+def indexed_pages(column: PageColumn, num_rows: int, read: Read, most: int) -> ColumnPages:
     """The pages of a chunk by its offset index, and their values by its column index, where it has one.
+
+    Parameters
+    ----------
+    most : int
+        The most pages that are looked at.
 
     Raises
     ------
     ValueError
-        It has no offset index, or that contradicts the footer.
+        It has no offset index, or that contradicts the footer, or may have more pages.
     """
     if column.offset_index is None:
         raise ValueError("the column chunk has no offset index")
     offset, size = column.offset_index
+    if size > most * _PLACE_BYTES:
+        raise ValueError("an offset index is long")
     places = _structs(read_struct(read(offset, size)), 1)
     offsets, sizes, rows = (np.array([_number(place, key) for place in places], np.int64) for key in (1, 2, 3))
     values = _unknown(len(places))
@@ -227,17 +239,24 @@ def indexed_pages(column: PageColumn, num_rows: int, read: Read) -> ColumnPages:
     return _checked(ColumnPages(column.start, offsets, sizes, np.append(rows, num_rows), values), column.stop)
 
 
-def scanned_pages(column: PageColumn, num_rows: int, read: Read) -> ColumnPages:
+def scanned_pages(column: PageColumn, num_rows: int, read: Read, most: int) -> ColumnPages:
     """The pages of a chunk by their heads, and their values by the statistics in these.
+
+    Parameters
+    ----------
+    most : int
+        The most pages that are looked at.
 
     Raises
     ------
     ValueError
-        A head is damaged, or contradicts the footer.
+        A head is damaged, or contradicts the footer; there are more pages.
     """
     at, rows = column.start, 0
     offsets, sizes, first_rows, statistics = [], [], [], []
-    while at < column.stop:
+    for _ in range(most):
+        if at >= column.stop:
+            break
         head, size = _head(read, at, column.stop)
         stop = at + size + _number(head, 3)
         if _number(head, 1) != _DICTIONARY_PAGE:
@@ -248,11 +267,10 @@ def scanned_pages(column: PageColumn, num_rows: int, read: Read) -> ColumnPages:
             statistics.append(found)
             rows += count
         at = stop
-        if len(offsets) > _MOST_PAGES:
-            raise ValueError("a column chunk has very many pages")
-    if rows != num_rows:
-        raise ValueError("the pages of a column chunk have another number of rows than its row group")
-    values = PageValues(*([_known(found, key, kind) for found in statistics] for key, kind in _BOUNDS))
+    if at < column.stop or rows != num_rows:
+        raise ValueError("the pages of a column chunk are more, or have another number of rows than its row group")
+    lower, upper = ([_short(_known(found, key, _BINARY)) for found in statistics] for key in (_LEAST, _GREATEST))
+    values = PageValues(lower, upper, [_known(found, _NULLS, _I64) for found in statistics])
     starts = np.array([*first_rows, rows], np.int64)
     pages = ColumnPages(column.start, np.array(offsets, np.int64), np.array(sizes, np.int64), starts, values)
     return _checked(pages, column.stop)
@@ -347,14 +365,18 @@ def _described(head: Fields) -> tuple[int, int, Fields]:
     return _number(data, 1), _number(data, encoding), _struct(data, statistics) if statistics in data else {}
 
 
-_BOUNDS = ((6, _BINARY), (5, _BINARY), (3, _I64))
-"""The fields of Statistics that have an order: min_value and max_value; and null_count."""
+_NULLS, _GREATEST, _LEAST = 3, 5, 6
+"""Fields of Statistics: null_count, and the bounds that have an order, max_value and min_value."""
 
 
 def _known(fields: Fields, key: int, kind: int) -> Any:
     """The value of a field of this type; None: it is not there."""
     found, value = fields.get(key, (kind, None))
     return value if found == kind else None
+
+
+def _short(bound: bytes | None) -> bytes | None:
+    return bound if bound is not None and len(bound) <= _MOST_BOUND_BYTES else None
 
 
 def _indexed_values(fields: Fields, rows: Sequence[int]) -> PageValues:
@@ -372,8 +394,8 @@ def _indexed_values(fields: Fields, rows: Sequence[int]) -> PageValues:
         if kind != _I64 or len(nulls) != n:
             raise ValueError("a column index counts the NULLs of another number of pages")
     return PageValues(
-        [None if gone else value for gone, value in zip(is_empty, lower, strict=True)],
-        [None if gone else value for gone, value in zip(is_empty, upper, strict=True)],
+        [None if gone else _short(value) for gone, value in zip(is_empty, lower, strict=True)],
+        [None if gone else _short(value) for gone, value in zip(is_empty, upper, strict=True)],
         [count if gone else known for gone, count, known in zip(is_empty, rows, nulls, strict=True)],
     )
 
@@ -385,7 +407,8 @@ def _unknown(n: int) -> PageValues:
 def _checked(pages: ColumnPages, stop: int) -> ColumnPages:
     """``pages``, if they follow each other within their chunk, and none is empty."""
     offsets, sizes, rows = pages.offsets, pages.sizes, pages.first_rows
-    if not 0 < len(offsets) <= _MOST_PAGES or rows[0] != 0 or (np.diff(rows) <= 0).any():
+    counts = np.diff(rows)
+    if not len(offsets) or rows[0] != 0 or (counts <= 0).any() or (counts > _MOST_ROWS).any():
         raise ValueError("the pages of a column chunk do not hold its rows")
     if offsets[0] < pages.start or (sizes <= 0).any() or max(offsets.max(), sizes.max()) > stop:
         raise ValueError("a page is outside of its column chunk")

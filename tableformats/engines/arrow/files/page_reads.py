@@ -33,7 +33,10 @@ _FEWEST_ROWS = 100_000
 _MOST_READ = 0.5
 """Where a larger share of the bytes is wanted, all are read."""
 _WINDOW_BYTES = 64 << 20
-"""About how many bytes of pages, before compression, are decoded together."""
+_WINDOW_ROWS = 1 << 22
+"""About how many bytes of pages, before compression, are decoded together, and of how many rows."""
+_MOST_PAGES = 1 << 16
+"""Of a file that are looked at. Chunks with further ones are read as a whole."""
 _ARROW_SCHEMA = b"ARROW:schema"
 _PHYSICAL = {"INT32": "<i", "INT64": "<q", "FLOAT": "<f", "DOUBLE": "<d"}
 _BYTES = ("BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY")
@@ -87,6 +90,7 @@ class PageReader:
         self._stored = stored
         self._metadata = stored.metadata
         self._found: dict[tuple[int, int], _Chunk] = {}
+        self._left = _MOST_PAGES
 
     def bounds(
         self, group: int, leaves: Mapping[int, tuple[Field, int]]
@@ -191,8 +195,11 @@ class PageReader:
             with self._stored.reading([place for column in new.values() for place in column.indexes]) as read:
                 for leaf, column in new.items():
                     pages_of = scanned_pages if column.offset_index is None else indexed_pages
-                    self._found[group, leaf] = _Chunk(column, pages_of(column, num_rows, read))
+                    pages = pages_of(column, num_rows, read, self._left)
+                    self._left -= len(pages.sizes)
+                    self._found[group, leaf] = _Chunk(column, pages)
         except PAGE_ERRORS:
+            self._left = 0  # who describes pages wrongly once is not asked again: each attempt takes time
             return None
         return [self._found[group, leaf] for leaf in leaves]
 
@@ -207,7 +214,7 @@ class PageReader:
     def _window_rows(self, group: int, leaves: Sequence[int]) -> int:
         stored = self._metadata.row_group(group)
         size = sum(max(stored.column(leaf).total_uncompressed_size, 1) for leaf in leaves)
-        return max(stored.num_rows * _WINDOW_BYTES // size, 1)
+        return min(max(stored.num_rows * _WINDOW_BYTES // size, 1), _WINDOW_ROWS)
 
     def _arrow_schema(self, chunks: Sequence[_Chunk]) -> bytes | None:
         """The part of the stored Arrow schema for some columns."""
