@@ -32,7 +32,7 @@ class Files:
         self.storage = SimpleNamespace(put_new=self.content.__setitem__, delete=self.content.__delitem__)
 
     def locate(self, path: str) -> str:
-        return path.replace("/old/t", "/root")
+        return path.replace("/old/t", "/table")
 
 
 def entries(count: int) -> EntryBatch:
@@ -62,13 +62,13 @@ def test_what_is_encoded_is_stored_when_it_is_named() -> None:
     made.add("/old/t/list", b"list")
     made.choose([second.row.path, "/old/t/list", "/old/t/unknown"])
     made.flush()
-    assert sorted(files.content) == ["/root/list", "/root/metadata/commit-m1.avro"] == sorted(made.written)
-    assert files.content["/root/list"] == b"list"
+    assert sorted(files.content) == ["/table/list", "/table/metadata/commit-m1.avro"] == sorted(made.written)
+    assert files.content["/table/list"] == b"list"
     files.content.clear()
     made.flush()
     made.choose([first.row.path, second.row.path])
     made.flush()
-    assert sorted(files.content) == ["/root/metadata/commit-m0.avro"], "what is stored is not stored again"
+    assert sorted(files.content) == ["/table/metadata/commit-m0.avro"], "what is stored is not stored again"
     made.discard_unnamed()
     assert len(files.content) == 1
 
