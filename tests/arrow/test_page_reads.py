@@ -21,15 +21,14 @@ from hypothesis import strategies as st
 from tableformats.engines.arrow.files import page_reads
 from tableformats.engines.arrow.files.page_reads import PageReader
 from tableformats.errors import CorruptMetadataError
-from tableformats.expressions.binding import bind
 from tableformats.io._thrift import read_struct
 from tableformats.io._thrift_write import write_struct
 from tableformats.io.parquet import pages
 from tableformats.schema import DecimalType, Field, ListType, StructType, primitive
-from tests.arrow.test_row_group_pruning import one_file_and_predicate
-from tests.support import rowmodel
+from tests.arrow.test_row_group_pruning import one_file_and_predicate, with_numbers
 from tests.support.arrow_fakes import FakeFile, snapshot_of, write
-from tests.support.strategies import ModelTable, to_array, type_of
+from tests.support.examples import examples
+from tests.support.strategies import ModelTable
 
 LONG, STRING, DOUBLE = primitive("long"), primitive("string"), primitive("double")
 ID, NAME, X = Field(1, "id", LONG), Field(2, "name", STRING), Field(3, "x", DOUBLE)
@@ -330,7 +329,7 @@ def changed_footer(path: str, rows: int) -> None:
     Path(path).write_bytes(data[: -8 - length] + encoded + len(encoded).to_bytes(4, "little") + b"PAR1")
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(
     one_file_and_predicate(),
     st.integers(1, 12),
@@ -340,13 +339,7 @@ def changed_footer(path: str, rows: int) -> None:
 def test_rows_are_those_of_the_row_model(
     drawn: tuple[ModelTable, Any], row_group_size: int, with_index: bool, options: dict[str, Any]
 ) -> None:
-    table, predicate = drawn
-    rows = table.files[0].rows
-    columns = {f"c{i}": to_array([row[i] for row in rows], type_of(kind)) for i, kind in table.kinds.items()}
-    data = pa.table({**columns, "row": range(len(rows))})
-    fields = [*table.schema.fields, Field(99, "row", LONG)]
-    bound = bind(predicate, table.schema)
-    expected = [number for number, row in enumerate(rows) if rowmodel.is_kept(bound, row)]
+    data, fields, expected = with_numbers(*drawn)
     with tempfile.TemporaryDirectory() as directory, pytest.MonkeyPatch.context() as patch:
         patch.setattr(page_reads, "_FEWEST_ROWS", 1)
         patch.setattr("tableformats.engines.arrow.file_rows._BLOCK", 1)
@@ -354,9 +347,9 @@ def test_rows_are_those_of_the_row_model(
         sizes = {} if "data_page_size" in options else SMALL_PAGES
         written = {**sizes, **options, "row_group_size": row_group_size, "write_page_index": with_index}
         path = write(Path(directory), data, **written)
-        scan = snapshot_of(Path(directory), fields, [FakeFile(path, len(rows))]).scan(predicate)
+        scan = snapshot_of(Path(directory), fields, [FakeFile(path, data.num_rows)]).scan(drawn[1])
         found = scan.to_arrow()
         assert found["row"].to_pylist() == expected
-        for name in columns:  # as texts, because NaN is not equal to itself
+        for name in data.column_names[:-1]:  # as texts, because NaN is not equal to itself
             assert str(found[name].to_pylist()) == str(data[name].take(pa.array(expected, pa.int64())).to_pylist())
         assert scan.count() == len(expected)

@@ -181,18 +181,22 @@ def one_file_and_predicate(draw: st.DrawFn) -> tuple[ModelTable, Any]:
     return table, draw(predicates(table))
 
 
-@settings(max_examples=examples(150), deadline=None)
-@given(one_file_and_predicate(), st.integers(1, 3))
-def test_rows_are_those_of_the_row_model(drawn: tuple[ModelTable, Any], row_group_size: int) -> None:
-    table, predicate = drawn
+def with_numbers(table: ModelTable, predicate: Any) -> tuple[pa.Table, list[Field], list[int]]:
+    """The rows of a drawn file with their numbers, the columns, and the numbers of the rows that match."""
     rows = table.files[0].rows
     columns = {f"c{i}": to_array([row[i] for row in rows], type_of(kind)) for i, kind in table.kinds.items()}
     data = pa.table({**columns, "row": range(len(rows))})
-    fields = [*table.schema.fields, Field(99, "row", LONG)]
     bound = bind(predicate, table.schema)
     expected = [number for number, row in enumerate(rows) if rowmodel.is_kept(bound, row)]
+    return data, [*table.schema.fields, Field(99, "row", LONG)], expected
+
+
+@settings(max_examples=examples(150), deadline=None)
+@given(one_file_and_predicate(), st.integers(1, 3))
+def test_rows_are_those_of_the_row_model(drawn: tuple[ModelTable, Any], row_group_size: int) -> None:
+    data, fields, expected = with_numbers(*drawn)
     with tempfile.TemporaryDirectory() as directory:
         path = write(Path(directory), data, row_group_size=row_group_size)
-        scan = snapshot_of(Path(directory), fields, [FakeFile(path, len(rows))]).scan(predicate, columns=["row"])
+        scan = snapshot_of(Path(directory), fields, [FakeFile(path, data.num_rows)]).scan(drawn[1], columns=["row"])
         assert scan.to_arrow()["row"].to_pylist() == expected
         assert scan.count() == len(expected)
