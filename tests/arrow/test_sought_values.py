@@ -78,7 +78,7 @@ def test_other_filters_do_not_ask(tmp_path: Path, filter: str, monkeypatch: pyte
     def refused(*given: Any) -> bool:
         raise AssertionError("asked")
 
-    monkeypatch.setattr(ParquetFile, "lacks", refused)
+    monkeypatch.setattr(ParquetFile, "groups_without", refused)
     values = [0, 9, 4, 5, None, 9]
     expected = {
         "v = 5 OR id = 0": [0, 3],

@@ -86,6 +86,7 @@ class FileRows:
         self._metadata = MetadataReader(list(self._metadata_columns.values()), file.root, task)
         self._keys = deletes.equality_filters(task, resolver)
         self._tested = resolver.project(_residual_fields(task.residual, scan.snapshot.schema.fields))
+        self._stored_values = self._tested.stored_values()
         key_leaves = (f.projection.leaves for f in self._keys)
         leaves = self._wanted.leaves.union(self._metadata.leaves, self._tested.leaves, *key_leaves)
         self._positions = deleted_positions(snapshot, task, file.num_rows)
@@ -99,7 +100,7 @@ class FileRows:
 
     def _row_groups_without_match(self) -> frozenset[int]:
         """The row groups in which no row can make the residual TRUE. Deletes only take rows away."""
-        stored = self._tested.stored_values()
+        stored = self._stored_values
         found = self._file.row_group_bounds(stored) if self._residual is not None and stored else None
         if found is None:
             return frozenset()
@@ -107,19 +108,18 @@ class FileRows:
         for field_id, values in sought_values(self._task.residual):
             if field_id in stored:
                 field, leaf = stored[field_id]
-                for group in np.flatnonzero(may_match).tolist():
-                    may_match[group] = not self._file.lacks(group, leaf, field, values)
+                may_match[self._file.groups_without(np.flatnonzero(may_match).tolist(), leaf, field, values)] = False
         return frozenset(np.flatnonzero(~may_match).tolist())
 
     def _may_match(self, bounds: Bounds, num_rows: pa.Array) -> npt.NDArray[np.bool_]:
         """Which parts of a file, of so many rows, may hold a row that makes the residual TRUE, by their bounds."""
         assert self._residual is not None
-        ranges = ranges_of(bounds, num_rows, [field for field, _ in self._tested.stored_values().values()])
+        ranges = ranges_of(bounds, num_rows, [field for field, _ in self._stored_values.values()])
         return np.asarray(self._residual.decide([BoundsRangeSource(ranges, len(num_rows))]).verdicts != NONE)
 
     def _stored(self, part: FilePart, selection: Selection, is_alone: bool) -> Iterator[tuple[int, pa.StructArray]]:
         """The rows of ``part`` in batches, each with its first position; pages without a matching row are left out."""
-        stored = self._tested.stored_values()
+        stored = self._stored_values
         found = self._file.page_bounds(part, stored) if self._residual is not None and stored else None
         if found is not None:
             bounds, starts = found

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from ...dataclass import dataclass
+from ...runtime.concurrency import cached_property
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -42,7 +43,7 @@ class MatchingRows:
         """The position after the batch's last row."""
         return self.first + len(self.matches)
 
-    @property
+    @cached_property
     def positions(self) -> npt.NDArray[np.int64]:
         """int64[m]: the positions of the matching rows."""
         return np.flatnonzero(self.matches.fill_null(False).to_numpy(zero_copy_only=False)) + self.first

@@ -20,7 +20,7 @@ from .._thrift_write import write_struct
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-__all__ = ["ColumnPages", "PageColumn", "PageFooter", "PageValues", "file_of_pages", "indexed_pages", "scanned_pages"]
+__all__ = ["ColumnPages", "PageColumn", "PageFooter", "PageValues", "file_of_pages", "pages_of"]
 
 Fields = dict[int, tuple[int, Any]]
 Read = Callable[[int, int], bytes]
@@ -212,22 +212,30 @@ class PageFooter:
         return {**found, **self._created_by}
 
 
-def indexed_pages(column: PageColumn, num_rows: int, read: Read, most: int) -> ColumnPages:
-    """The pages of a chunk by its offset index, and their values by its column index, where it has one.
+def pages_of(column: PageColumn, num_rows: int, read: Read, most: int) -> ColumnPages:
+    """The pages of a chunk and what is known of their values: by its indexes, or without them by the heads of pages.
 
     Parameters
     ----------
+    num_rows : int
+        Of the row group.
     most : int
         The most pages that are looked at.
 
     Raises
     ------
     ValueError
-        It has no offset index, or that contradicts the footer, or may have more pages.
+        A head or an index is damaged or contradicts the footer; there are more pages.
     """
     if column.offset_index is None:
-        raise ValueError("the column chunk has no offset index")
-    offset, size = column.offset_index
+        return _scanned_pages(column, num_rows, read, most)
+    return _indexed_pages(column, column.offset_index, num_rows, read, most)
+
+
+def _indexed_pages(
+    column: PageColumn, offset_index: tuple[int, int], num_rows: int, read: Read, most: int
+) -> ColumnPages:
+    offset, size = offset_index
     if size > most * _PLACE_BYTES:
         raise ValueError("an offset index is long")
     places = _structs(read_struct(read(offset, size)), 1)
@@ -239,19 +247,7 @@ def indexed_pages(column: PageColumn, num_rows: int, read: Read, most: int) -> C
     return _checked(ColumnPages(column.start, offsets, sizes, np.append(rows, num_rows), values), column.stop)
 
 
-def scanned_pages(column: PageColumn, num_rows: int, read: Read, most: int) -> ColumnPages:
-    """The pages of a chunk by their heads, and their values by the statistics in these.
-
-    Parameters
-    ----------
-    most : int
-        The most pages that are looked at.
-
-    Raises
-    ------
-    ValueError
-        A head is damaged, or contradicts the footer; there are more pages.
-    """
+def _scanned_pages(column: PageColumn, num_rows: int, read: Read, most: int) -> ColumnPages:
     at, rows = column.start, 0
     offsets, sizes, first_rows, statistics = [], [], [], []
     for _ in range(most):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -110,17 +110,17 @@ class DataFile(ABC):
         """
         return None
 
-    def lacks(self, group: int, leaf: int, field: Field, values: list[Any]) -> bool:
-        """Whether it is certain that no row of a row group has one of some values in a leaf column.
+    def groups_without(self, groups: Sequence[int], leaf: int, field: Field, values: Sequence[Any]) -> list[int]:
+        """Those of some row groups of which it is certain that no row has one of some values in a leaf column.
 
         Parameters
         ----------
         field : Field
             The column of the table whose values the leaf has (as of :meth:`row_group_bounds`).
-        values : list
+        values : sequence
             Canonical values (:class:`tableformats.expressions.tree.Literal`).
         """
-        return False
+        return []
 
     def parts(self, selection: Selection, skipped: Container[int] = ()) -> list[FilePart]:
         """The parts of ``byte_range``, in order, without the row groups ``skipped``.

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from ....dataclass import dataclass
-from ....io.parquet.pages import ColumnPages, PageColumn, file_of_pages, indexed_pages, scanned_pages
+from ....io.parquet.pages import ColumnPages, PageColumn, file_of_pages, pages_of
 from ....plugin.statistics import Bounds
 from ....schema import Field
 from .footers import open_parquet
@@ -194,7 +194,6 @@ class PageReader:
                 return None
             with self._stored.reading([place for column in new.values() for place in column.indexes]) as read:
                 for leaf, column in new.items():
-                    pages_of = scanned_pages if column.offset_index is None else indexed_pages
                     pages = pages_of(column, num_rows, read, self._left)
                     self._left -= len(pages.sizes)
                     self._found[group, leaf] = _Chunk(column, pages)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -26,7 +26,7 @@ from .data_file import BATCH_ROWS, WHOLE_FILE, DataFile, FilePart, counted_rows,
 from .footers import ParquetFooter, open_parquet
 from .page_reads import PageReader
 from .row_group_statistics import row_group_bounds
-from .sought_values import lacks_values
+from .sought_values import groups_without
 from .stored_chunks import StoredChunks
 
 if TYPE_CHECKING:
@@ -124,9 +124,9 @@ class ParquetFile(DataFile):
     def _pages(self) -> PageReader | None:
         return None if self._stored is None else PageReader(self._stored)
 
-    def lacks(self, group: int, leaf: int, field: Field, values: list[Any]) -> bool:
-        """See :meth:`DataFile.lacks`."""
-        return self._stored is not None and lacks_values(self._stored, group, leaf, field, values)
+    def groups_without(self, groups: Sequence[int], leaf: int, field: Field, values: Sequence[Any]) -> list[int]:
+        """See :meth:`DataFile.groups_without`."""
+        return [] if self._stored is None else groups_without(self._stored, groups, leaf, field, values)
 
     def page_bounds(
         self, part: FilePart, leaves: Mapping[int, tuple[Field, int]]

@@ -7,7 +7,7 @@ Bloom filter is asked for the stored form of each value. Where that is not certa
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ....expressions import tree as ex
@@ -15,7 +15,7 @@ from ....io.parquet.bloom_filters import BLOCK_BYTES, HEAD_BYTES, BloomFilter, x
 from ....schema import Field, primitive
 from .stored_chunks import FEWEST_REMOTE_BYTES, PAGE_ERRORS, StoredChunks
 
-__all__ = ["lacks_values", "sought_values"]
+__all__ = ["groups_without", "sought_values"]
 
 _MOST_VALUES = 100
 """Of an IN. Each takes a hash, and a look into the file."""
@@ -45,35 +45,52 @@ def sought_values(predicate: ex.Expression) -> Iterator[tuple[int, list[Any]]]:
                 yield part.column.id, [part.right.value]
 
 
-def lacks_values(chunks: StoredChunks, group: int, leaf: int, field: Field, values: list[Any]) -> bool:
-    """Whether no row of a row group has one of these values, of the column ``field``, which is a leaf of the file."""
+def groups_without(
+    chunks: StoredChunks, groups: Sequence[int], leaf: int, field: Field, values: Sequence[Any]
+) -> list[int]:
+    """Those of the row groups in which it is certain that no row has one of these values of the column ``field``.
+
+    Parameters
+    ----------
+    leaf : int
+        The number of the leaf column that the file has of ``field``.
+    """
+    asked = [group for group in groups if _has_filter(chunks, group, leaf)]
+    if not asked or len(values) > _MOST_VALUES:
+        return []
     try:
-        return len(values) <= _MOST_VALUES and _lacks(chunks, group, leaf, field, values)
+        stored = [_stored(value, field, chunks.metadata.schema.column(leaf)) for value in values]
+    except PAGE_ERRORS:  # a value that the file cannot store
+        return []
+    hashes = [xxh64(octets) for octets in stored if octets is not None]
+    return [group for group in asked if _lacks(chunks, group, leaf, hashes)] if len(hashes) == len(values) else []
+
+
+def _has_filter(chunks: StoredChunks, group: int, leaf: int) -> bool:
+    # Older pyarrow does not say. Then it is looked up in the footer.
+    return getattr(chunks.metadata.row_group(group).column(leaf), "bloom_filter_offset", 1) is not None
+
+
+def _lacks(chunks: StoredChunks, group: int, leaf: int, hashes: Sequence[int]) -> bool:
+    try:
+        column = chunks.column(group, leaf)
+        place = None if column is None else column.bloom_filter
+        if place is None or not _is_worth_request(chunks, group, place[1]):
+            return False
+        offset = place[0]
+        with chunks.reading([place]) as read:
+            bloom = BloomFilter(read(offset, HEAD_BYTES))
+            blocks = ((hashed, read(offset + bloom.block_of(hashed), BLOCK_BYTES)) for hashed in hashes)
+            return not any(bloom.may_hold(block, hashed) for hashed, block in blocks)
     except PAGE_ERRORS:
         return False
 
 
-def _lacks(chunks: StoredChunks, group: int, leaf: int, field: Field, values: list[Any]) -> bool:
-    rows = chunks.metadata.row_group(group)
-    if getattr(rows.column(leaf), "bloom_filter_offset", 1) is None:  # older pyarrow does not say
-        return False
-    column = chunks.column(group, leaf)
-    place = None if column is None else column.bloom_filter
-    if place is None:
-        return False
-    offset, size = place
-    if chunks.is_remote and (rows.total_byte_size < FEWEST_REMOTE_BYTES or not 0 < size <= _MOST_FILTER):
-        return False
-    stored = [_stored(value, field, chunks.metadata.schema.column(leaf)) for value in values]
-    with chunks.reading([place]) as read:
-        bloom = BloomFilter(read(offset, HEAD_BYTES))
-        for octets in stored:
-            if octets is None:
-                return False
-            hashed = xxh64(octets)
-            if bloom.may_hold(read(offset + bloom.block_of(hashed), BLOCK_BYTES), hashed):
-                return False
-    return True
+def _is_worth_request(chunks: StoredChunks, group: int, size: int) -> bool:
+    is_short = 0 < size <= _MOST_FILTER
+    return not chunks.is_remote or (
+        is_short and chunks.metadata.row_group(group).total_byte_size >= FEWEST_REMOTE_BYTES
+    )
 
 
 def _stored(value: Any, field: Field, column: Any) -> bytes | None:
