@@ -109,6 +109,7 @@ def test_the_limit_is_a_midnight() -> None:
         ({"delta.enableExpiredLogCleanup": ""}, False),
         ({"delta.logRetentionDuration": "interval 98 days"}, True),
         ({"delta.logRetentionDuration": "interval 99 days"}, False),
+        ({"delta.logRetentionDuration": "interval 1000000 days"}, False),
         ({"delta.requireCheckpointProtectionBeforeVersion": "9"}, True),
     ],
 )

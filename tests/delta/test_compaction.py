@@ -344,3 +344,61 @@ def test_the_report_counts_what_is_read(log: DeltaLog) -> None:
     asked = request()
     live_files(log.snapshot(), asked)
     assert asked.report.log_files_read == 2
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "says"),
+    [
+        (2, 2, "a compaction has at least two commits"),
+        (3, 2, "a compaction has at least two commits"),
+        (7, 7, "the log has no commit 7"),
+        (5, 7, "the log has no commit 7"),
+        (5, 9, "the log has no commit 7"),
+    ],
+)
+def test_ranges_that_are_not_compacted(log: DeltaLog, first: int, last: int, says: str) -> None:
+    with pytest.raises(SnapshotNotFoundError, match=says) as caught:
+        log.table().compact_log(first, last)
+    assert caught.value.path == str(log.directory)
+    assert not list(log.directory.glob("*.compacted.json"))
+
+
+def test_an_add_wins_over_a_remove_of_its_commit(log: DeltaLog) -> None:
+    """In whichever order they stand."""
+    log.commit(7, add("x"), remove("x"), add("z")).commit(8, remove("y"), remove("z"), add("y"))
+    path = Path(log.table().compact_log(7, 8))
+    assert [json.loads(line) for line in path.read_text().splitlines()] == [add("x"), remove("z"), add("y")]
+
+
+@pytest.mark.parametrize(
+    ("line", "field"),
+    [
+        ("1", None),
+        ("[]", None),
+        ("{", None),
+        ("{}", None),
+        ('{"add": null}', None),
+        ('{"add": {"path": "a"}, "remove": {"path": "b"}}', None),
+        ('{"add": 1}', "add"),
+        ('{"unknown": 1}', "unknown"),
+        ('{"txn": []}', "txn"),
+        ('{"txn": {"version": 1}}', "txn"),
+        ('{"domainMetadata": {"domain": 1}}', "domainMetadata"),
+    ],
+)
+def test_lines_that_are_no_actions(log: DeltaLog, line: str, field: str | None) -> None:
+    name = commit_names(7)[0]
+    log.write(name, line.encode())
+    with pytest.raises(CorruptMetadataError) as caught:
+        log.table().compact_log(6, 7)
+    assert (caught.value.path, caught.value.field) == (str(log.directory / name), field)
+    assert not list(log.directory.glob("*.compacted.json"))
+
+
+def test_where_an_action_is_wrong(log: DeltaLog) -> None:
+    """The offset is that of its line."""
+    lines = [json.dumps(add("a")).encode(), b"", json.dumps({"remove": {"path": 1}}).encode()]
+    log.write(commit_names(7)[0], b"\n".join(lines))
+    with pytest.raises(CorruptMetadataError) as caught:
+        log.table().compact_log(6, 7)
+    assert (caught.value.field, caught.value.offset) == ("remove.path", len(lines[0]) + 2)

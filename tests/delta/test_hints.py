@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from tableformats_delta.log.last_checkpoint import CostlyHintError, canonical_form, json_checksum, review_hint
+from tableformats_delta.maintenance.hint import hinted_version, write_hint
 
 from tableformats.io.storage import Storage
 
@@ -62,3 +63,52 @@ def test_reviews(tmp_path: Path, hint: Any, version: int | None, remark: str) ->
     (tmp_path / "_delta_log" / "_last_checkpoint").write_text(json.dumps(hint))
     listing: Any = SimpleNamespace(directory=str(tmp_path / "_delta_log"), checkpoints=dict.fromkeys((0, 3, 5)))
     assert review_hint(Storage(tmp_path), listing) == (version, remark)
+
+
+# ---- hints that are written ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("stored", "version"),
+    [
+        ('{"version": 3}', 3),
+        ('{"version": 0}', 0),
+        ('{"version": true}', None),
+        ('{"version": 3.0}', None),
+        ('{"version": "3"}', None),
+        ("{}", None),
+        ("[3]", None),
+        ("3", None),
+        ("{", None),
+        ("[" * 100_000, None),
+        (None, None),
+    ],
+)
+def test_which_version_a_hint_names(tmp_path: Path, stored: str | None, version: int | None) -> None:
+    (tmp_path / "_delta_log").mkdir()
+    if stored is not None:
+        (tmp_path / "_delta_log" / "_last_checkpoint").write_text(stored)
+    assert hinted_version(Storage(tmp_path)) == version
+
+
+@pytest.mark.parametrize(
+    ("stored", "is_written"),
+    [
+        (None, True),
+        ('{"version": 2}', True),
+        ('{"version": 3, "size": 1}', True),
+        ('{"version": 4}', False),
+        ("{", True),
+    ],
+)
+def test_a_hint_to_a_newer_version_stays(tmp_path: Path, stored: str | None, is_written: bool) -> None:
+    path = tmp_path / "_delta_log" / "_last_checkpoint"
+    path.parent.mkdir()
+    if stored is not None:
+        path.write_text(stored)
+    assert write_hint(Storage(tmp_path), {"version": 3, "size": 7}) == is_written
+    if is_written:
+        found = json.loads(path.read_text())
+        assert found == {"version": 3, "size": 7, "checksum": json_checksum('{"version":3,"size":7}')}
+    else:
+        assert path.read_text() == stored

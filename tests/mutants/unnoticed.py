@@ -178,9 +178,17 @@ EQUIVALENT: dict[str, str] = {
     "plugins/delta/tableformats_delta/write/target.py:_changes_target: 1 -> 2": "any id will do that no column has",
     "plugins/delta/tableformats_delta/snapshot/table_state.py:_files_ahead: segment.checksum.version == segment.version"
     " -> (segment.checksum.version != segment.version)": "which files are read ahead decides the time alone",
-    "plugins/delta/tableformats_delta/maintenance/after_commit.py:keep_up: 2 -> 3": (
-        "how much memory a cached commit counts for decides the time alone"
-    ),
+    **{
+        f"plugins/delta/tableformats_delta/maintenance/after_commit.py:{change}": (
+            "how much memory what is cached counts for decides the time alone"
+        )
+        for change in (
+            "keep_up: 2 * file.size -> (2 + file.size)",
+            "keep_up: 2 -> 3",
+            "keep_up: 4096 -> 4097",
+            "_checkpoint: 64 -> 65",
+        )
+    },
     **{
         f"plugins/iceberg/tableformats_iceberg/write/swap.py:_encoded: {change}": "the text is the same when inflated"
         for change in ("6 -> 7", "0 -> 1")

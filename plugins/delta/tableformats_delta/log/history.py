@@ -126,6 +126,13 @@ class CommitTimes:
             raise self._listing.not_found("no commit of the table is left, so versions have no times")
         if timestamp_ms > self._time(self._versions[-1]):
             raise self._outside(timestamp_ms, "after the newest")
+        found = self.newest_until(timestamp_ms)
+        if found is None:
+            raise self._outside(timestamp_ms, "before the earliest")
+        return found
+
+    def newest_until(self, timestamp_ms: int) -> int | None:
+        """The newest version whose time is not after ``timestamp_ms``; None: all that can be read are younger."""
         # File times before the enablement and in-commit timestamps after it are two clocks. Each grows, but they may
         # overlap; then in-commit timestamps win.
         first = self._in_commit_from
@@ -133,9 +140,7 @@ class CommitTimes:
         early, late = self._versions[:split], self._versions[split:]
         chosen = late if late and (not early or timestamp_ms >= self._time(late[0])) else early
         position = bisect.bisect_right(chosen, timestamp_ms, key=self._time)
-        if position == 0:
-            raise self._outside(timestamp_ms, "before the earliest")
-        return chosen[position - 1]
+        return chosen[position - 1] if position else None
 
     def _time(self, version: int) -> int:
         return self.of(version) or 0

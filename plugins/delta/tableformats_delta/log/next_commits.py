@@ -56,19 +56,19 @@ def following(storage: Storage, known: LogSegment) -> tuple[LogSegment, LogListi
 
 
 def local_commit(storage: Storage, version: int) -> LogFile | None:
-    """A commit in a local log, as a listing has it; None where there is none."""
+    """A commit in a local log, as a listing has it; None where there is none, or the log is in a store."""
     return _local_file(storage, version, "json")
 
 
 def local_checkpoint(storage: Storage, version: int) -> Checkpoint | None:
-    """The checkpoint of a version in a local log, if it is one file of the name that no other has."""
+    """The checkpoint of a version, if that is one file, of the name that no other has, in a local log."""
     file = _local_file(storage, version, "checkpoint.parquet")
     return Checkpoint(version, (file,)) if file is not None and file.size else None
 
 
 def keep_own_checkpoint(storage: Storage, version: int, cache: MetadataCache) -> None:
     """Remember that this process wrote the checkpoint of a version, for :func:`upon_own_checkpoint`."""
-    found = local_checkpoint(storage, version) if storage.is_local else None
+    found = local_checkpoint(storage, version)
     if found is not None:
         cache.keep(_OWN, found, 256)
 
@@ -85,6 +85,8 @@ def upon_own_checkpoint(known: LogSegment, cache: MetadataCache) -> LogSegment:
 
 
 def _local_file(storage: Storage, version: int, ending: str) -> LogFile | None:
+    if not storage.is_local:
+        return None
     path = storage.join(LOG_DIRECTORY, f"{version:020d}.{ending}")
     try:
         found = os.stat(path)

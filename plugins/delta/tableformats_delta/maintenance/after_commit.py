@@ -59,7 +59,7 @@ def keep_up(
     TableFormatsError, OSError
         Whatever goes wrong; the commit stands.
     """
-    file = local_commit(storage, version) if storage.is_local else None
+    file = local_commit(storage, version)
     if file is not None:
         cache.keep(("commit", file), OwnCommit(file, actions), 2 * file.size)
     try:

@@ -213,7 +213,7 @@ class _Writing:
         return CheckpointResult(version, path, size, True, self._n_adds, actions)
 
     def _keep_rows(self, file: ActionFile) -> None:
-        written = local_checkpoint(self._storage, self._snapshot.version) if self._storage.is_local else None
+        written = local_checkpoint(self._storage, self._snapshot.version)
         if written is not None and file.in_memory is not None:
             keep_own_rows(written, file.in_memory, self._cache)
 

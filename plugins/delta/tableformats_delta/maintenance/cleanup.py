@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tableformats.plugin import CorruptMetadataError, MetadataCache, SnapshotNotFoundError, current_ms, whole_number
+from tableformats.plugin import CorruptMetadataError, MetadataCache, current_ms, whole_number
 
 from ..checkpoints.checkpoint_files import expand
 from ..log.history import CommitTimes
@@ -88,7 +88,7 @@ def _first_kept(storage: Storage, snapshot: DeltaSnapshot, listing: LogListing, 
         return None
     if not all(file.mtime_ms > 0 for file in listing.commits.values()):
         return None  # the store does not say how old the commits are
-    version = _newest_at(storage, snapshot, listing, _limit_ms(storage, snapshot, now_ms))
+    version = CommitTimes(storage, listing, properties).newest_until(_limit_ms(storage, snapshot, now_ms))
     kept_from = max((v for v in listing.checkpoints if version is not None and v <= version), default=None)
     if kept_from is None:
         return None
@@ -98,20 +98,6 @@ def _first_kept(storage: Storage, snapshot: DeltaSnapshot, listing: LogListing, 
         if protected is None or kept_from < protected:
             return None
     return kept_from
-
-
-def _newest_at(storage: Storage, snapshot: DeltaSnapshot, listing: LogListing, limit_ms: int) -> int | None:
-    """The newest version whose time is not after ``limit_ms``."""
-    if not listing.commits:
-        return None
-    times = CommitTimes(storage, listing, snapshot.properties)
-    newest = times.of(max(listing.commits))
-    if newest is not None and newest <= limit_ms:
-        return max(listing.commits)
-    try:
-        return times.version_at(limit_ms)
-    except SnapshotNotFoundError:
-        return None
 
 
 def _expired(listing: LogListing, kept_from: int, hinted: int | None) -> Iterator[str]:

@@ -66,10 +66,14 @@ class _Kept:
 
     def take(self, data: bytes, path: str) -> None:
         """Add the lines of a commit that is older than those before."""
-        actions = [(line, self._action(line, path)) for line in data.split(b"\n") if line.strip()]
+        actions, offset = [], 0
+        for line in data.split(b"\n"):
+            if line.strip():
+                actions.append((line, offset, *self._action(line, path)))
+            offset += len(line) + 1
         # The actions of one commit have no order, but that an add wins over a remove of its key.
-        for line, (name, action) in sorted(reversed(actions), key=lambda one: one[1][0] != "add"):
-            key = self._key(name, action, path)
+        for line, start, name, action in sorted(reversed(actions), key=lambda one: one[2] != "add"):
+            key = self._key(name, action, start, path)
             if key is not None and key not in self._seen:
                 self._seen.add(key)
                 self.lines.append(line.rstrip(b"\r") + b"\n")
@@ -87,12 +91,12 @@ class _Kept:
             )
         return name, action
 
-    def _key(self, name: str, action: dict[str, Any], path: str) -> tuple[str, Any] | None:
+    def _key(self, name: str, action: dict[str, Any], offset: int, path: str) -> tuple[str, Any] | None:
         """What an action is newer or older than others of; None: compactions do not have it."""
         if name in _ONE:
             return name, None
         if name in _BY_KEY:
             return name, action.get(_BY_KEY[name])
         if name in ("add", "remove"):
-            return "file", file_keys(file_rows([(action, 0)], name, path), self._root, path)[0].as_py()
+            return "file", file_keys(file_rows([(action, offset)], name, path), self._root, path)[0].as_py()
         return None

@@ -129,5 +129,5 @@ def _named(storage: Storage, paths: pa.Array, vectors: pa.ListArray) -> Iterator
     found = vectors_of(vectors)
     if found.num_rows:
         kinds, texts = (found.column(name).to_pylist() for name in ("storageType", "pathOrInlineDv"))
-        stored = {stored_path(kind, text) for kind, text in zip(kinds, texts, strict=True) if kind != "i"}
+        stored = {stored_path(kind, text) for kind, text in zip(kinds, texts, strict=True)}
         yield pa.array([storage.resolve_one(path, encoded=True) for path in stored if path], pa.string())
