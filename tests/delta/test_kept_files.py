@@ -101,7 +101,9 @@ def test_files_of_commits_and_compactions(log: DeltaLog) -> None:
     log.commit(
         2, remove("b", deletionVector=vector(1)), {"cdc": {"path": "_change_data/d", "partitionValues": {}, "size": 1}}
     )
-    found = ["_change_data/d", "a b", "b", "b", "c", vector_name(0), vector_name(1)]
+    elsewhere = {**vector(2), "storageType": "p", "pathOrInlineDv": f"{log.root}/vectors/e%20f.bin"}
+    log.commit(3, add("b", deletionVector=elsewhere))
+    found = ["_change_data/d", "a b", "b", "b", "b", "c", vector_name(0), vector_name(1), "vectors/e f.bin"]
     assert named(log) == found
     log.write(f"{1:020d}.{2:020d}.compacted.json", json.dumps(add("e")).encode())
     assert named(log) == sorted([*found, "e"])

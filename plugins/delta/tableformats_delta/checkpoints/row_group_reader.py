@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from tableformats.plugin import (
     FALSE,
-    CorruptMetadataError,
     ParquetFile,
     ahead,
     dataclass,
@@ -105,6 +104,11 @@ class RowGroupReader:
         Decode the next columns on another thread while a caller works on the last ones. It pays where there are more
         threads than row groups.
 
+    Attributes
+    ----------
+    path : str
+        The path of the file, for errors.
+
     Notes
     -----
     Batches decode their statistics after each other, so the reader caches one cursor per set of columns.
@@ -113,7 +117,7 @@ class RowGroupReader:
     def __init__(self, group: RowGroup, decode_ahead: bool = False) -> None:
         self._group = group
         self._open = group.open_file
-        self._path = group.path
+        self.path = group.path
         self._decode_ahead = decode_ahead and group.n_rows > _BATCH_ROWS
         self._last_batch = max(group.n_rows - 1, 0) // _BATCH_ROWS * _BATCH_ROWS
         self._cursors: dict[tuple[str, ...], ForwardCursor] = {}
@@ -135,18 +139,18 @@ class RowGroupReader:
         left_out = {"stats", *ROW_TRACKING_FIELDS}.difference(row_columns)
         wanted = [f for f in file_schema() if f.name not in left_out]
         columns = [f"add.{_MEMBERS[f.name]}" for f in wanted]
-        with guard_parquet(self._path), self._open() as parquet:
+        with guard_parquet(self.path), self._open() as parquet:
             start = 0
             # Not the row group at once: Arrow has no strings of more than 2 GiB in a struct.
             batches = parquet.iter_batches(_BATCH_ROWS, [self._group.number], columns, use_threads=False)
             for batch in ahead(batches, 1) if self._decode_ahead else batches:
                 column = batch.column("add")
-                mask = _is_action(column, self._path)
+                mask = _is_action(column, self.path)
                 first, last = _ends(mask)  # writers put adds together, so a slice without a copy usually has them all
                 add, mask = column.slice(first, last - first), mask.slice(first, last - first)
                 source = _GroupStatistics(self, start + first, mask)
                 start += len(column)
-                rows = _columns(add if source.has_all_rows else pc.filter(add, mask), wanted, self._path)
+                rows = _columns(add if source.has_all_rows else pc.filter(add, mask), wanted, self.path)
                 yield CheckpointRows(rows, source)
 
     def pieces(
@@ -178,7 +182,7 @@ class RowGroupReader:
             cursor = self._cursors.pop(key, None)
         if cursor is None or cursor.position > start:
             cursor = ForwardCursor(self._open, self._group.number, columns, n_rows, self._decode_ahead)
-        with guard_parquet(self._path):
+        with guard_parquet(self.path):
             yield from cursor.pieces(start, stop)
         if cursor.position <= self._last_batch:  # after the last batch no caller needs the cursor
             with self._lock:
@@ -190,10 +194,6 @@ class RowGroupReader:
 
         kind = self._group.add_type
         return pa.types.is_struct(kind) and kind.get_field_index(name) >= 0
-
-    def damaged(self, name: str) -> CorruptMetadataError:
-        """The error for a column of this file; see :func:`damaged_column`."""
-        return damaged_column(self._path, name)
 
 
 class ForwardCursor:
@@ -266,9 +266,10 @@ class _GroupStatistics:
     def _texts(self, places: np.ndarray | None) -> Iterator[tuple[pa.StringArray, np.ndarray | None]]:
         """The texts of each piece that has one of ``places`` (None: all), with the indices of those in the piece."""
         import numpy as np
+        import pyarrow as pa
 
         for place, add in self._pieces(["add.stats"], places, PIECE_ROWS):
-            text = self._text(add)
+            text = typed(member_of(add, "stats"), len(add), pa.string(), "add.stats", self._group.path)
             chosen = None
             if places is not None:
                 first, last = np.searchsorted(places, (place, place + len(add)))
@@ -315,16 +316,6 @@ class _GroupStatistics:
         stop = self._size if places is None else int(places[-1]) + 1 if len(places) else 0
         for place, add in self._group.pieces(columns, self._start, self._start + stop, n_rows):
             yield place - self._start, add
-
-    def _text(self, add: pa.StructArray) -> pa.StringArray:
-        import pyarrow as pa
-
-        text = member_of(add, "stats")
-        if text is None:
-            raise self._group.damaged("add.stats")
-        if pa.types.is_string(text.type):
-            return text
-        return _cast(text, pa.string(), "add.stats", self._group.damaged)
 
 
 def _is_action(add: pa.StructArray, file: str) -> pa.BooleanArray:
@@ -392,7 +383,12 @@ def typed(found: pa.Array | None, length: int, wanted: pa.DataType, name: str, f
         return pa.nulls(length, wanted)
     if found.type == wanted or _is_encoded(found.type, wanted):
         return found
-    return _cast(found, wanted, name, lambda name: damaged_column(file, name))
+    try:
+        if pa.types.is_string(wanted) and pa.types.is_primitive(found.type):
+            raise pa.ArrowTypeError("a number is no string")
+        return pc.cast(found, wanted)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
+        raise damaged_column(file, name) from error
 
 
 def _is_encoded(found: pa.DataType, wanted: pa.DataType) -> bool:
@@ -403,17 +399,6 @@ def _is_encoded(found: pa.DataType, wanted: pa.DataType) -> bool:
         return False
     kinds = [(found.key_type, wanted.key_type), (found.item_type, wanted.item_type)]
     return all(have == want or (pa.types.is_dictionary(have) and have.value_type == want) for have, want in kinds)
-
-
-def _cast(found: pa.Array, wanted: pa.DataType, name: str, damaged: Callable[[str], CorruptMetadataError]) -> pa.Array:
-    import pyarrow as pa
-
-    try:
-        if pa.types.is_string(wanted) and pa.types.is_primitive(found.type):
-            raise pa.ArrowTypeError("a number is no string")
-        return pc.cast(found, wanted)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
-        raise damaged(name) from error
 
 
 def member_of(array: pa.Array, name: str) -> pa.Array | None:
