@@ -270,3 +270,46 @@ def test_many_row_groups_of_which_few_are_live() -> None:
         object.__setattr__(file, "_read", lambda numbers: ())
         file.copied(SimpleNamespace(bytes_if_live=bytes_if_live))
         assert len(asked) == seen, live
+
+
+class Source:
+    """Bytes of which each stands for its place, and what is read of them."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[int, int]] = []
+
+    def __enter__(self) -> Source:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        return None
+
+    def read_at(self, size: int, start: int) -> bytes:
+        self.asked.append((start, size))
+        return bytes(range(start, start + size))
+
+
+@pytest.mark.parametrize(
+    ("most", "asked"),
+    [
+        (40, [(4, 36)]),
+        (39, [(4, 26), (30, 10)]),
+        (30, [(4, 26), (30, 10)]),
+        (29, [(4, 10), (20, 20)]),
+        (26, [(4, 10), (20, 20)]),
+        (25, [(4, 10), (20, 10), (30, 10)]),
+    ],
+)
+def test_neighbours_are_read_together(most: int, asked: list[tuple[int, int]], monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is before them counts as well."""
+    monkeypatch.setattr("tableformats_delta.maintenance.copied_groups._READ_BYTES", most)
+    groups = [SimpleNamespace(start=start, size=size) for start, size in ((4, 10), (14, 6), (20, 10), (30, 10))]
+    source = Source()
+    file: Any = SimpleNamespace(path="/x", open_source=lambda: source)
+    read = [*_OlderFile(file, SimpleNamespace(groups=groups), [])._read([0, 2, 3])]  # type: ignore[arg-type]
+    assert [(number, bytes(data)) for number, data in read] == [
+        (0, bytes(range(4, 14))),
+        (2, bytes(range(20, 30))),
+        (3, bytes(range(30, 40))),
+    ]
+    assert source.asked == asked

@@ -11,7 +11,7 @@ from tableformats_delta.maintenance.file_columns import AddColumns, RemoveColumn
 from tableformats_delta.maintenance.stored_statistics import StoredStatistics
 
 import tableformats as tf
-from tableformats.plugin import Field, primitive
+from tableformats.plugin import Field, Schema, primitive
 
 VECTOR = {"storageType": "u", "pathOrInlineDv": "x", "offset": 1, "sizeInBytes": 2, "cardinality": 3}
 MAP = pa.map_(pa.string(), pa.string())
@@ -202,3 +202,21 @@ def test_what_is_read_of_an_older_checkpoint() -> None:
     assert adds(statistics=StoredStatistics(False, ())).needed(kind) == [*plain, "add.stats", "add.stats_parsed"]
     removes = [name.replace("add", "remove") for name in plain if "modificationTime" not in name]
     assert set(RemoveColumns().needed(kind)) == {*removes, "remove.dataChange"}
+
+
+@pytest.mark.parametrize(
+    ("as_json", "as_struct", "members"),
+    [
+        (None, None, {"stats"}),
+        ("true", "false", {"stats"}),
+        ("odd", "odd", {"stats"}),
+        ("FALSE", None, set()),
+        ("false", "TRUE", {"stats_parsed"}),
+        (None, "true", {"stats", "stats_parsed"}),
+    ],
+)
+def test_which_statistics_the_properties_ask_for(as_json: str | None, as_struct: str | None, members: set[str]) -> None:
+    given = {"delta.checkpoint.writeStatsAsJson": as_json, "delta.checkpoint.writeStatsAsStruct": as_struct}
+    schema = Schema((Field(1, "id", primitive("long")),))
+    found = StoredStatistics.of(schema, (), {name: value for name, value in given.items() if value is not None})
+    assert found.members.keys() == members
