@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -186,6 +187,48 @@ def test_identity_numbers_end_and_explicit_ones() -> None:
     free = RowRules(identities=(IdentityColumn(schema.fields[0], 1, 1, None, True),))
     given = pa.RecordBatch.from_arrays([pa.array([7, None], pa.int64())], ["i"])
     assert RuleRunner(schema, free, ["i"]).apply(given).column("i").to_pylist() == [7, None]
+
+
+@pytest.mark.parametrize(("start", "step", "limit"), [(1, 1, 2**63 - 1), (-1, -1, -(2**63)), (1, 2, 2**63 - 1)])
+def test_the_last_identity_number_is_given_out(start: int, step: int, limit: int) -> None:
+    schema = schema_of(i=LONG)
+    for before in range(4):
+        identity = IdentityColumn(schema.fields[0], start, step, limit - before * step, False)
+        for count in range(1, before + 2):
+            rows = pa.RecordBatch.from_arrays([pa.nulls(count, pa.int64())], ["i"])
+            runner = RuleRunner(schema, RowRules(identities=(identity,)), [])
+            if count > before:
+                with pytest.raises(tf.ConstraintViolationError, match="used up"):
+                    runner.apply(rows)
+                continue
+            numbers = [limit - (before - n) * step for n in range(1, count + 1)]
+            assert runner.apply(rows).column("i").to_pylist() == numbers
+
+
+def test_generated_columns_without_a_condition_are_not_looked_at() -> None:
+    """Only those that rows bring are compared with what they should be."""
+    computed = generated_column(SCHEMA.fields[0], "a", "CAST(b AS INT)", SCHEMA, "t")
+    unchecked = replace(computed, check=None)
+    assert run(RowRules(generated=(unchecked,)), a=[7], b=[1.0])[0]["a"] == 7
+    assert run(RowRules(generated=(computed,)), a=[1], b=[1.0])[0]["a"] == 1
+    with pytest.raises(tf.ConstraintViolationError):
+        run(RowRules(generated=(computed,)), a=[7], b=[1.0])
+    with pytest.raises(tf.ConstraintViolationError, match="is not computed"):
+        run(RowRules(generated=(computed,)), b=[1e10])
+
+
+def test_a_condition_of_members() -> None:
+    schema = schema_of(p=StructType((Field(0, "q", StructType((Field(0, "x", INT), Field(0, "y", INT)))),)))
+    rules = RowRules((row_check("the constraint 'c'", "c", "p.q.y > 1", schema, "t"),))
+    kind = arrow_type(schema.fields[0].type)
+    for y, holds in ((2, True), (1, False)):
+        rows = pa.RecordBatch.from_arrays([pa.array([{"q": {"x": 5 - 5 * holds, "y": y}}], kind)], ["p"])
+        runner = RuleRunner(schema, rules, ["p"])
+        if holds:
+            assert runner.apply(rows).equals(rows)
+        else:
+            with pytest.raises(tf.ConstraintViolationError, match="constraint 'c'"):
+                runner.apply(rows)
 
 
 def required(name: str, kind: Any) -> Field:

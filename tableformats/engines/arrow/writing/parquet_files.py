@@ -101,7 +101,7 @@ class ParquetLayout:
         asked = self._target.parquet.bloom_filters
         if not asked or "bloom_filter_options" not in _known_options():
             return {}
-        group = max(min(rows, self._target.row_group_rows), 1)
+        group = min(rows, self._target.row_group_rows)
         most = self._target.parquet.bloom_filter_bytes
         return {"bloom_filter_options": {path: _filter(asked[i], group, most) for path, i in self._paths if i in asked}}
 
@@ -128,7 +128,7 @@ def _has_nan(table: pa.Table, at: Sequence[int]) -> bool:
 
 
 def _is_few(table: pa.Table) -> bool:
-    return bool(table.nbytes < _FEW_BYTES * max(1, table.num_columns))
+    return bool(table.nbytes < _FEW_BYTES * table.num_columns)
 
 
 def _writer_options(target: WriteTarget, schema: pa.Schema) -> dict[str, Any]:

@@ -96,7 +96,7 @@ def _cast(values: pa.Array, column: Field, kind: pa.DataType) -> pa.Array:
         return values
     try:
         if types.is_dictionary(values.type):
-            values = values.dictionary_decode()
+            values = _decoded(values)
         values = values.cast(kind, safe=True)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         reason = str(error).splitlines()[0][:200]
@@ -104,6 +104,16 @@ def _cast(values: pa.Array, column: Field, kind: pa.DataType) -> pa.Array:
             f"a value is not exactly one of the type {column.type}: {reason}", field=column.name
         ) from None
     return values
+
+
+def _decoded(values: pa.DictionaryArray) -> pa.Array:
+    """The values of a dictionary array. Arrow does not look up views, as which polars gives its categories."""
+    words = values.dictionary
+    if types.is_string_view(words.type):
+        words = words.cast(pa.string())
+    elif types.is_binary_view(words.type):
+        words = words.cast(pa.binary())
+    return words.take(values.indices)
 
 
 def _check_kind(column: Field, given: pa.DataType) -> None:
@@ -150,7 +160,8 @@ def _unwrapped(kind: pa.DataType) -> pa.DataType:
 
 
 def _same_shape(column: Field, given: pa.DataType) -> bool:
-    """Whether a nested type has the very same members; names of list elements and map members do not count."""
+    """Whether a nested type has the same members. Names of list elements and map members do not count, nor in which of
+    its layouts Arrow has texts and bytes."""
     kind = column.type
     if isinstance(kind, StructType):
         if not types.is_struct(given) or [f.name for f in kind.fields] != [f.name for f in given]:
@@ -162,4 +173,5 @@ def _same_shape(column: Field, given: pa.DataType) -> bool:
         return (
             types.is_map(given) and _same_shape(kind.key, given.key_type) and _same_shape(kind.value, given.item_type)
         )
-    return bool(_unwrapped(given).equals(arrow_type(kind)))
+    target = arrow_type(kind)
+    return bool(_unwrapped(given).equals(target)) or _kind(given) == _kind(target) in ("string", "binary")
