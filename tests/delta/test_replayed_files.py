@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from tableformats_delta.maintenance.stored_statistics import StoredStatistics
 
 from tableformats.io.storage import Storage
 from tests.support.delta_changes import inline_vector
-from tests.support.delta_log import ADD, WITH_VECTORS, DeltaLog, add, first_actions, remove
+from tests.support.delta_log import ADD, UUIDS, WITH_VECTORS, DeltaLog, add, first_actions, remove
 
 COLUMNS = AddColumns({}, StoredStatistics(True, None)), RemoveColumns()
 CHECKPOINT = f"{1:020d}.checkpoint.parquet"
@@ -71,6 +72,25 @@ def test_files_of_an_older_checkpoint(log: DeltaLog) -> None:
     assert paths(replayed(log, older=[]).files())["add"] == ["d"], (
         "the files of the checkpoint are those that are given"
     )
+
+
+@pytest.mark.parametrize(("expired", "removed"), [(-1, ["b", "d"]), (0, ["b"]), (8, ["b"]), (9, [])])
+def test_files_of_a_manifest_of_json(log: DeltaLog, expired: int, removed: list[str]) -> None:
+    tombstones = [remove("c", deletionTimestamp=9), remove("d", deletionTimestamp=None)]
+    actions = [*log.actions(0), add("a"), add("b"), *tombstones]
+    log.commit(1).write(f"{1:020d}.checkpoint.{UUIDS[0]}.json", "\n".join(map(json.dumps, actions)).encode())
+    log.commit(2, remove("b", deletionTimestamp=9), add("e"), add("c"))
+    assert paths(replayed(log, expired).files()) == {"add": ["e", "c", "a"], "remove": removed}
+
+
+@pytest.mark.parametrize("member", ["path", "deletionTimestamp"])
+def test_tombstones_of_a_checkpoint_without_a_column(log: DeltaLog, member: str) -> None:
+    """Without paths there are none, and without times they are of the beginning of time."""
+    checkpoint(log, add("a"), add("b"))
+    table = pq.read_table(log.directory / CHECKPOINT)
+    gone = pa.array([None, None, None, {member: "c" if member == "path" else 9}])
+    pq.write_table(table.append_column("remove", gone), log.directory / CHECKPOINT)
+    assert paths(replayed(log, 1).files()) == {"add": ["a", "b"], "remove": []}
 
 
 def test_vectors_tell_files_apart(log: DeltaLog) -> None:
@@ -154,6 +174,9 @@ def test_commits_that_this_process_made(
     made = Replay(Storage(log.root), snapshot, *COLUMNS, -1)
     assert len(made._own_commits()) == count
     assert paths(made.files()) == {"add": ["f3", "f2", "f1"], "remove": []}
+    first = snapshot.state.commits.pop()
+    assert len(made._own_commits()) == count, "a commit that a damaged compaction stands for"
+    snapshot.state.commits.append(first)
     other = snapshot.state.commits[0]
     snapshot.state.commits[0] = OwnCommit(snapshot.state.commits[1].file, Actions())
     assert made._own_commits() == [], "it is another commit"

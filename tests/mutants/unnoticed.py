@@ -181,6 +181,16 @@ EQUIVALENT: dict[str, str] = {
     "plugins/delta/tableformats_delta/snapshot/table_state.py:_files_ahead: segment.checksum.version == segment.version"
     " -> (segment.checksum.version != segment.version)": "which files are read ahead decides the time alone",
     **{
+        f"plugins/delta/tableformats_delta/maintenance/replay.py:Replay.{change}": (
+            "how much is read at once, and ahead, decides the time alone"
+        )
+        for change in (
+            "_commits: _RUN_BYTES // _RUN_FILES -> (_RUN_BYTES * _RUN_FILES)",
+            "_commits: 1 -> 2",
+            "_of_parquet: 2 -> 3",
+        )
+    },
+    **{
         f"plugins/delta/tableformats_delta/maintenance/after_commit.py:{change}": (
             "how much memory what is cached counts for decides the time alone"
         )
