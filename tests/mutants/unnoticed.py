@@ -181,13 +181,15 @@ EQUIVALENT: dict[str, str] = {
     "plugins/delta/tableformats_delta/snapshot/table_state.py:_files_ahead: segment.checksum.version == segment.version"
     " -> (segment.checksum.version != segment.version)": "which files are read ahead decides the time alone",
     **{
-        f"plugins/delta/tableformats_delta/maintenance/replay.py:Replay.{change}": (
+        f"plugins/delta/tableformats_delta/maintenance/replay.py:{change}": (
             "how much is read at once, and ahead, decides the time alone"
         )
         for change in (
-            "_commits: _RUN_BYTES // _RUN_FILES -> (_RUN_BYTES * _RUN_FILES)",
-            "_commits: 1 -> 2",
-            "_of_parquet: 2 -> 3",
+            "Replay._commits: _RUN_BYTES // _RUN_FILES -> (_RUN_BYTES * _RUN_FILES)",
+            "Replay._commits: 1 -> 2",
+            "Replay._of_parquet: 2 -> 3",
+            "_ahead: ahead(items, count) if size > _FEW_BYTES else items"
+            " -> (items if size > _FEW_BYTES else ahead(items, count))",
         )
     },
     **{

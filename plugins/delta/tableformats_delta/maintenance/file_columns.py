@@ -248,8 +248,8 @@ def _without_empty(vectors: pa.StructArray) -> pa.StructArray:
     """Descriptors with those null that have no storage type: some writers store structs of nulls for none."""
     import pyarrow as pa
 
-    storage = member_of(vectors, "storageType")
-    if storage is None or storage.null_count == vectors.null_count:
+    storage = pc.struct_field(vectors, [vectors.type.get_field_index("storageType")])
+    if storage.null_count == vectors.null_count:
         return vectors
     return pa.StructArray.from_arrays(vectors.flatten(), fields=list(vectors.type), mask=pc.is_null(storage))
 
