@@ -54,7 +54,7 @@ OPTIONAL: dict[str, tuple[set[str], set[str]]] = {
     "pyspark": (SUBCLASSES_SPARK, {"tableformats.spark", "tableformats.engines.spark", "tableformats.cli.demo"}),
     "py4j": (set(), {"tableformats.engines.spark"}),
     "pandas": (set(), {ANYWHERE}),
-    "polars": (set(), {"tableformats.table.scan"}),
+    "polars": (set(), {"tableformats.table.scan", "tableformats.engines.polars"}),
     "duckdb": (set(), {"tableformats.table.scan"}),
     "matplotlib": (set(), {"tableformats.inspect.pictures"}),
     "fsspec": (set(), {"tableformats.io"}),

@@ -175,7 +175,14 @@ class Scan(WithHabits, ScanRequest):
         Parameters
         ----------
         lazy : bool
-            A LazyFrame instead. It reads when it is collected, what its query needs; not with a limit.
+            A LazyFrame instead, which plans and reads when it is collected. Filters and columns of the query reach
+            planning, and polars reads data files itself where they hold the table's values as they are. What travels
+            to another process (``serialize``) needs cloudpickle, as all sources of polars that are plugins.
+
+        Raises
+        ------
+        MissingExtraError
+            polars is not installed.
 
         Examples
         --------
@@ -184,7 +191,9 @@ class Scan(WithHabits, ScanRequest):
         """
         polars = required("polars", "to_polars", "'tableformats[polars]'")
         if lazy:
-            return polars.scan_pyarrow_dataset(self.to_arrow_dataset())  # type: ignore[no-any-return]
+            from ..engines.polars import lazy_frame
+
+            return lazy_frame(self)
         return polars.from_arrow(self.to_arrow())  # type: ignore[no-any-return]
 
     def to_duckdb(self, name: str, connection: Any = None) -> Any:

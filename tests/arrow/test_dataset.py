@@ -209,10 +209,9 @@ def test_duckdb_prunes(scan: tf.Scan, planned: list[tuple[list[str], int]]) -> N
     assert scan.snapshot.scan(limit=2).to_duckdb("u").sql("SELECT count(*) FROM u").fetchall() == [(2,)]
 
 
-def test_lazy_polars_prunes(scan: tf.Scan, planned: list[tuple[list[str], int]]) -> None:
+def test_polars_takes_datasets_and_streams(scan: tf.Scan, planned: list[tuple[list[str], int]]) -> None:
     pl = pytest.importorskip("polars")
-    frame = scan.to_polars(lazy=True)
-    assert isinstance(frame, pl.LazyFrame) and not planned
+    frame = pl.scan_pyarrow_dataset(scan.to_arrow_dataset())
     assert frame.filter(pl.col("id") >= 58).select("id").collect()["id"].sort().to_list() == [58, 59]
     names, files = planned.pop()
     assert names == ["id"] and files < 6

@@ -249,6 +249,17 @@ class Projection:
         """The columns that have one value in all rows of the file, as it does not hold them, by field id."""
         return dict(_constant_values(self._root))
 
+    def plain_columns(self) -> list[tuple[Field, FileNode | pa.Scalar]] | None:
+        """Where another reader finds the values of each column: in a column of the file, as they are, or a constant.
+
+        Members of structs have the same names and order in the file. None: some column's values are converted, or
+        checked, when they are read. Of a required column itself nobody has checked that it holds no NULL.
+        """
+        members = self._root.members
+        if not all(map(_is_plain, members)):
+            return None
+        return [(m.field, m.value if isinstance(m, _Constant) else m.node) for m in members]  # type: ignore[misc]
+
     def read(self, rows: pa.StructArray, selection: Selection) -> pa.RecordBatch:
         """Rows of the file as the table's columns.
 
@@ -284,6 +295,36 @@ def _constant_values(source: _Struct) -> Iterator[tuple[int, pa.Scalar]]:
             yield from _constant_values(member)
         elif isinstance(member, _Constant):
             yield member.field.id, member.value
+
+
+def _is_plain(source: _Source) -> bool:
+    """Whether the values of a column are those that the file stores, as they are, or a constant without members."""
+    f, node = source.field, source.node
+    if isinstance(source, _Constant):
+        return not f.type.is_nested and (source.value.is_valid or not f.required)
+    if isinstance(source, _Values):
+        is_same = node is not None and node.calendar is None and node.type == arrow_type(f.type)
+        return is_same and f.char_length is None
+    if isinstance(source, _List):
+        return node is not None and bool(types.is_list(node.type)) and _is_plain_below(source.element, node.type, 0)
+    if isinstance(source, _Map):
+        return (
+            node is not None
+            and [child.name for child in node.children] == ["key", "value"]
+            and _is_plain(source.key)
+            and _is_plain_below(source.value, node.type, 1)
+        )
+    if not isinstance(source, _Struct) or node is None:
+        return False
+    if [child.name for child in node.children] != [m.field.name for m in source.members]:
+        return False
+    return all(m.node is not None and _is_plain_below(m, node.type, i) for i, m in enumerate(source.members))
+
+
+def _is_plain_below(source: _Source, parent: pa.DataType, index: int) -> bool:
+    """As :func:`_is_plain` for a field of ``parent``, of which the file promises what the table requires."""
+    stored = parent.item_field if types.is_map(parent) else parent.field(index)
+    return _is_plain(source) and not (source.field.required and stored.nullable)
 
 
 @dataclass(frozen=True)

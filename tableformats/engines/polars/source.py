@@ -1,0 +1,212 @@
+"""What polars calls when a LazyFrame over a table is collected: plan, and read the files of the plan in its order.
+
+polars gives the columns and the filter of the query. It evaluates the filter itself; planning gets what of it is
+understood. Neighbouring files that are plain are read by polars together, others by our reader of Arrow. Where polars
+refuses what it was given, our reader reads the same files, skips the rows that polars gave, and says what is wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import replace
+from itertools import groupby, islice
+from typing import TYPE_CHECKING, Any
+
+from ...errors import InvalidPredicateError, UnsupportedFeatureError
+from ...expressions.tree import TRUE, And, Expression, conjunction
+from ...planning.plan import FilePlan
+from ...planning.planner import plan_scan
+from ...planning.request import ScanRequest
+from ...planning.tasks import ScanTask, tasks_of
+from ...schema import Schema
+from ..arrow import read_batches
+from .plain_files import Layout, PlainFiles
+from .predicates import implied_condition
+
+if TYPE_CHECKING:
+    import polars
+
+    _Frames = Generator[polars.DataFrame, None, None]
+
+__all__ = ["TableSource", "lazy_frame"]
+
+_FIRST_FILES, _MOST_FILES = 16, 1024
+"""So many files are looked at together, twice as many each time: a query may end early."""
+
+
+def lazy_frame(scan: ScanRequest) -> polars.LazyFrame:
+    """The rows of a scan as a LazyFrame. It plans and reads when it is collected, anew each time."""
+    from polars.io.plugins import register_io_source
+
+    source = TableSource(scan)
+    return register_io_source(source, schema=source.schema(), is_pure=True)
+
+
+class TableSource:
+    """Gives polars the rows of a scan. Called on any thread, once for each time that the frame is collected."""
+
+    def __init__(self, scan: ScanRequest) -> None:
+        self._scan = scan
+
+    def schema(self) -> dict[str, polars.DataType]:
+        """The columns as polars calls their types."""
+        import polars as pl
+
+        empty: Any = pl.from_arrow(self._scan.schema.to_arrow().empty_table())
+        return dict(zip(self._scan.schema.names, empty.dtypes, strict=True))
+
+    def __call__(
+        self, with_columns: list[str] | None, predicate: polars.Expr | None, n_rows: int | None, batch_size: int | None
+    ) -> Iterator[polars.DataFrame]:
+        """The rows for which ``predicate`` is true, of the first ``n_rows``; the meaning of both is polars'."""
+        import polars as pl
+
+        scan, schema = self._scan.reattached(), self.schema()
+        names = scan.schema.names if with_columns is None else list(with_columns)
+        limits = [limit for limit in (scan.limit, n_rows) if limit is not None]
+        used = {*names, *(() if predicate is None else predicate.meta.root_names())}
+        fields = tuple(f for f in scan.schema if f.name in used)
+        condition = TRUE if predicate is None or limits else _condition(predicate, scan, schema)
+        filter = conjunction(scan.filter, condition)
+        scan = replace(scan, schema=Schema(fields, scan.schema.id), filter=filter, limit=None)
+        reader = _Reader(plan_scan(scan), condition, None if limits else predicate, schema)
+        with closing(reader.frames(min(limits, default=None))) as frames:
+            is_empty = True
+            for frame in frames:
+                is_empty = False
+                yield _chosen(frame if predicate is None or not limits else frame.filter(predicate), names)
+        if is_empty:
+            yield pl.DataFrame(schema={name: schema[name] for name in names})
+
+
+def _chosen(frame: polars.DataFrame, names: Sequence[str]) -> polars.DataFrame:
+    """Some columns of a frame. ``select`` would take some names for patterns."""
+    import polars as pl
+
+    return frame if frame.columns == names else pl.DataFrame([frame.get_column(name) for name in names])
+
+
+def _condition(predicate: polars.Expr, scan: ScanRequest, schema: dict[str, Any]) -> Expression:
+    """What of a filter of polars is understood, bound to the table."""
+    of_table = {f.id for f in scan.snapshot.schema}
+    implied = implied_condition(predicate, [f for f in scan.schema if f.id in of_table], schema)
+    if implied is None:
+        return TRUE
+    try:
+        return scan.snapshot.bind(implied, True, scan.ansi, scan.now)
+    except (InvalidPredicateError, UnsupportedFeatureError):
+        return TRUE
+
+
+class _Reader:
+    """Reads the files of a plan, in its order.
+
+    Parameters
+    ----------
+    plan : FilePlan
+    condition : Expression
+        The part of its filter that holds for all rows for which ``predicate`` is true.
+    predicate : polars.Expr, optional
+    schema : dict of str to polars.DataType
+    """
+
+    def __init__(
+        self, plan: FilePlan, condition: Expression, predicate: polars.Expr | None, schema: dict[str, Any]
+    ) -> None:
+        self._plan, self._predicate, self._schema = plan, predicate, schema
+        self._names = plan.schema.names
+        self._implied = set(_terms(condition))
+        self._files = PlainFiles(plan.scan, schema)
+
+    def frames(self, limit: int | None) -> _Frames:
+        """The rows for which the predicate is true; at most so many."""
+        for run, layouts in self._runs():
+            frames = self._by_arrow(run) if layouts is None else self._by_polars(run, layouts, limit)
+            with closing(frames):
+                for frame in frames:
+                    yield frame if limit is None else frame.head(limit)
+                    if limit is not None:
+                        limit -= frame.height
+                        if limit <= 0:
+                            return
+
+    def _runs(self) -> Iterator[tuple[list[ScanTask], list[Layout] | None]]:
+        """Neighbouring files that polars reads, each with its layout, and others (None)."""
+        tasks, count = tasks_of(self._plan), _FIRST_FILES
+        while found := list(islice(tasks, count)):
+            count = min(2 * count, _MOST_FILES)
+            for is_plain, group in groupby(((t, self._layout_of(t)) for t in found), lambda pair: pair[1] is not None):
+                pairs = list(group)
+                yield [task for task, _ in pairs], [layout for _, layout in pairs if layout] if is_plain else None
+
+    def _layout_of(self, task: ScanTask) -> Layout | None:
+        # What is left of the scan's own filter is evaluated by our reader.
+        if not self._implied.issuperset(_terms(task.residual)):
+            return None
+        return self._files.layout_of(task)
+
+    def _by_arrow(self, tasks: Sequence[ScanTask], skipped: int = 0) -> _Frames:
+        """The rows of some files, as our reader makes them, without the first ones."""
+        import polars as pl
+
+        with read_batches(self._plan, tasks) as batches:
+            for batch in batches:
+                frame: Any = pl.from_arrow(batch)
+                frame.columns = self._names  # it names columns without a name
+                if self._predicate is not None:
+                    frame = frame.filter(self._predicate)
+                if skipped >= frame.height:
+                    skipped -= frame.height
+                    continue
+                yield frame.slice(skipped)
+                skipped = 0
+
+    def _by_polars(self, tasks: Sequence[ScanTask], layouts: Sequence[Layout], limit: int | None) -> _Frames:
+        """The same rows, as polars reads them."""
+        import polars as pl
+
+        required = {name for layout in layouts for name in layout.required}
+        given, frames = 0, None
+        try:
+            lazy = self._scanned(tasks, layouts)
+            if limit is not None:
+                lazy = lazy.head(limit)
+            frames = iter(lazy.collect_batches(lazy=True))
+        except pl.exceptions.PolarsError:
+            pass
+        while frames is not None:
+            try:
+                frame = next(frames, None)
+            except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError):
+                break
+            if frame is None:
+                return
+            if any(frame[name].null_count() for name in required):
+                break
+            given += frame.height
+            yield frame
+        yield from self._by_arrow(tasks, given)
+
+    def _scanned(self, tasks: Iterable[ScanTask], layouts: Iterable[Layout]) -> polars.LazyFrame:
+        import polars as pl
+
+        found = []
+        for layout, group in groupby(zip(tasks, layouts, strict=True), lambda pair: pair[1]):
+            schema = {stored: self._schema[name] for name, stored in layout.stored.items()}
+            lazy = pl.scan_parquet(
+                [task.path for task, _ in group],
+                schema=schema,
+                extra_columns="ignore",
+                glob=False,
+                hive_partitioning=False,
+            )
+            found.append(lazy.select([layout.column(name) for name in self._names]))
+        lazy = found[0] if len(found) == 1 else pl.concat(found)
+        return lazy if self._predicate is None else lazy.filter(self._predicate)
+
+
+def _terms(condition: Expression) -> Sequence[Expression]:
+    if condition == TRUE:
+        return ()
+    return condition.children if isinstance(condition, And) else (condition,)
