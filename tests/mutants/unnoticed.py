@@ -506,5 +506,8 @@ EQUIVALENT: dict[str, str] = {
             ),
         }.items()
     },
+    "plugins/iceberg/tableformats_iceberg/metadata/locate.py:_newest: 1 -> 2": (
+        "without files there are none of any version"
+    ),
 }
 """{name of a change: why every answer, error and limit is the same}."""

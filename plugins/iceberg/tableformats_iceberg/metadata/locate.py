@@ -57,7 +57,7 @@ def locate(storage: Storage) -> Located:
     files = storage.list(storage.join("metadata"))
     candidates = [info for info in files if is_metadata_name(info.name)]
     if not candidates:
-        if not storage.is_local and storage.is_file(root):
+        if storage.is_file(root):
             return _at_file(root)
         raise TableNotFoundError(
             "the directory holds no Iceberg table: no metadata/*.metadata.json", path=root, hint="Check the path"

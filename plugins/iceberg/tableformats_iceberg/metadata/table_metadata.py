@@ -312,7 +312,7 @@ def _spec_fields(node: Node, key: str, schemas: list[Schema]) -> tuple[Partition
         sources = [child.integer("source-id", 32)] if "source-id" in child else _source_ids(child)
         text = child.text("transform")
         # Transforms of several columns are not supported, so their values are never used for pruning.
-        transform = parse_transform(text) if len(sources) == 1 else Transform("unknown", 0, text)
+        transform = parse_transform(text) if len(sources) == 1 else Transform("unknown", text=text)
         field_id = child.optional_integer("field-id", 32)
         fields.append(
             PartitionField(
