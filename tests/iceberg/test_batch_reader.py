@@ -132,6 +132,31 @@ def refuse(report: ScanReport) -> NoReturn:
     raise AssertionError("read alone")
 
 
+@pytest.mark.parametrize("is_positioned", [False, True])
+def test_batches_and_notes_of_each_manifest(tmp_path: Path, is_positioned: bool) -> None:
+    """Files carry the index of their manifest and their own where these are asked for."""
+    counts = [(2, 2), (3, 1), (1, 3)]
+    data = [manifest_bytes([entry(f"{i}{j}") for j in range(n)]) for i, (n, _) in enumerate(counts)]
+    rows = [{"added_files_count": listed, "existing_files_count": 0} for _, listed in counts]
+    folder = table_with(tmp_path, *zip(data, rows, strict=True))
+    snapshot = open_table(folder, relocate=True).snapshot(SnapshotSelector())
+    keys = [(row, i + 4 if is_positioned else None) for i, row in enumerate(snapshot.manifest_list.manifests)]
+    reader = ManifestBatchReader(snapshot.manifests, [1], keys)
+    for number in (2, 0, 1):
+        live, listed = counts[number]
+        report = ScanReport()
+        (batch,) = reader.read(number, refuse, report)
+        assert batch.files["path"].to_pylist() == [f"{number}{j}" for j in range(live)]
+        if is_positioned:
+            assert batch.files["manifest"].to_pylist() == [number + 4] * live
+            assert batch.files["entry"].to_pylist() == list(range(live))
+        else:
+            assert "manifest" not in batch.files.schema.names
+        path = f"{folder}/metadata/m{number}.avro"
+        said = [] if live == listed else [f"the manifest {path!r} has {live} live files, its list says {listed}"]
+        assert (report.notes, report.metadata_bytes_read) == (said, len(data[number]))
+
+
 @pytest.mark.parametrize("is_damaged", [False, True])
 @pytest.mark.parametrize("seed", range(4))
 def test_every_manifest_is_read_once(

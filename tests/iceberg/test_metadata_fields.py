@@ -69,6 +69,13 @@ def test_numbers_of_more_than_32_bits(field: str, changes: dict[str, Any]) -> No
     assert caught.value.field == field
 
 
+@pytest.mark.parametrize("field", ["last-column-id", "current-schema-id", "default-spec-id"])
+def test_numbers_of_version_1(field: str) -> None:
+    with pytest.raises(CorruptMetadataError, match=r"2147483648 does not fit into 32 bits") as caught:
+        parse(**{"format-version": 1, field: TOO_GREAT})
+    assert caught.value.field == field
+
+
 @pytest.mark.parametrize(
     "changes",
     [
@@ -163,6 +170,7 @@ def test_locations(stored: str, location: str) -> None:
         ({"snapshots": [snapshot_json(1, 1)]}, False),
         ({"snapshots": [snapshot_json(1, 1, **{"key-id": None})]}, False),
         ({"snapshots": [snapshot_json(1, 1), snapshot_json(2, 2, **{"key-id": "k"})]}, True),
+        ({"snapshots": [snapshot_json(1, 1, **{"key-id": "k"})]}, True),
         ({"encryption-keys": []}, False),
         ({"encryption-keys": [{"key-id": "k"}]}, True),
         ({"snapshots": [snapshot_json(1, 1)], "encryption-keys": [{"key-id": "k"}]}, True),
@@ -325,9 +333,14 @@ def test_a_partition_field_that_became_void_keeps_its_type() -> None:
     specs = [
         spec_json(0, partition(2, "bucket[4]"), partition(1, "void", "v", 1005)),
         spec_json(1, partition(2, "void"), partition(1, "identity", "q", 1001)),
+        spec_json(2, partition(2, "void")),
     ]
     found = parse(**{"partition-specs": specs})
-    assert [[str(f.type) for f in found.specs[i].fields] for i in (0, 1)] == [["int", "int"], ["int", "int"]]
+    assert [[str(f.type) for f in found.specs[i].fields] for i in (0, 1, 2)] == [
+        ["int", "int"],
+        ["int", "int"],
+        ["int"],
+    ]
     assert [f.transform.name for f in found.specs[1].fields] == ["void", "identity"]
 
 

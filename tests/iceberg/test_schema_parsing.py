@@ -80,6 +80,9 @@ def test_a_schema_of_all_kinds_of_types() -> None:
         7,
     )
     assert list(field_ids(found.fields)) == list(range(1, 13))
+    metadata = [dict(f.metadata) for f in found.fields]
+    assert metadata == [{}, {}, {}, {}, {}, {"logical_type": "geography"}]
+    assert isinstance(found.fields[4].type, ListType) and dict(found.fields[4].type.element.metadata) == geo
     assert parsed().id is None and parsed().fields == ()
 
 
@@ -180,6 +183,7 @@ def expanded(*fields: dict[str, Any]) -> int:
     long = "x" * (1 << 18)
     with pytest.raises(LimitExceededError, match="characters of dotted names") as caught:
         parsed(*fields, column(99, long), limits=limits)
+    assert caught.value.field == "schemas[0]"
     return int(str(caught.value).split(" characters")[0].rsplit(" ", 1)[-1]) - len(long)
 
 
@@ -197,6 +201,29 @@ def expanded(*fields: dict[str, Any]) -> int:
 def test_characters_of_dotted_names(fields: list[dict[str, Any]], characters: int) -> None:
     """``abc.de`` has 6, ``abc.element`` 11, and ``abc.key`` and ``abc.value`` 7 and 9."""
     assert expanded(*fields) == characters
+
+
+LONG = "x" * (2 << 20)
+
+
+@pytest.mark.parametrize(
+    ("fields", "is_refused"),
+    [
+        ([column(1, LONG)], False),
+        ([column(1, LONG), column(2, "a", struct_of(*(column(3 + i, "b") for i in range(60))))], False),
+        ([column(1, "a", struct_of(column(2, LONG)))], False),
+        ([column(1, "a" * 94, struct_of(column(2, LONG)))], False),
+        ([column(1, "a" * 96, struct_of(column(2, LONG)))], True),
+    ],
+    ids=["one name", "many members", "a long name inside", "95 characters more", "97 characters more"],
+)
+def test_dotted_names_of_long_names(fields: list[dict[str, Any]], is_refused: bool) -> None:
+    """8 bytes for each of their characters, against 8 for each byte of the schema: its names, and 48 for a field."""
+    if not is_refused:
+        parsed(*fields, limits=Limits(expansion=8))
+        return
+    with pytest.raises(LimitExceededError, match="characters of dotted names"):
+        parsed(*fields, limits=Limits(expansion=8))
 
 
 # ---- default values -------------------------------------------------------------------------------------------------
