@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 from typing import Any
 
+import fastavro
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -24,7 +26,7 @@ from tableformats_iceberg.manifests.manifest_list import DATA, DELETES, Manifest
 from tableformats.errors import CorruptMetadataError
 from tableformats.plugin import PartitionField, PartitionSpec, parse_transform, primitive
 from tableformats.plugin.report import ScanReport
-from tests.support.iceberg_manifests import entry, manifest_bytes
+from tests.support.iceberg_manifests import SYNC, entry, entry_schema, manifest_bytes
 
 UNPARTITIONED = {0: PartitionSpec(0, ())}
 FILE_PATH = 2147483546
@@ -110,8 +112,9 @@ def test_file_formats() -> None:
     formats = ["PARQUET", "parquet", "ORC", "Avro"]
     found = entries_of(*(entry("a", file_format=name) for name in formats))
     assert found.files["file_format"].to_pylist() == ["parquet", "parquet", "orc", "avro"]
-    same_length = entries_of(entry("a", file_format="PARQUET"), entry("b", file_format="PARQUEX"))
-    assert same_length.files["file_format"].to_pylist() == ["parquet", "parquex"]
+    for others in (["PARQUET", "PARQUEX"], ["PARQUETP", "ARQUET"]):
+        found = entries_of(*(entry("a", file_format=name) for name in others))
+        assert found.files["file_format"].to_pylist() == [name.lower() for name in others]
 
 
 @pytest.mark.parametrize(
@@ -212,6 +215,35 @@ def test_the_only_data_file_of_position_deletes(
     assert [found.columns.map_columns((2, i)) for i in (125, 128)] == [{}, {}]
 
 
+def test_position_deletes_with_bounds_of_one_side() -> None:
+    """The writer's schema has no map of the other bounds."""
+    for side in ("lower_bounds", "upper_bounds"):
+        schema = entry_schema()
+        file = schema["fields"][-1]["type"]
+        file["fields"] = [f for f in file["fields"] if f["name"] != side]
+        other = ({"lower_bounds", "upper_bounds"} - {side}).pop()
+        data = encoded(schema, entry("p", content=1, **{other: bound(b"d")}))
+        found = read_entries(data, "m", listed(DELETES), EntriesRequest(UNPARTITIONED, columns=[FILE_PATH]))
+        assert found.files["only_path"].to_pylist() == [None]
+
+
+def test_files_without_a_path() -> None:
+    schema = entry_schema()
+    for member in schema["fields"][-1]["type"]["fields"]:
+        if member["name"] == "file_path":
+            member["type"] = ["null", "string"]
+    data = encoded(schema, {**entry("a"), "data_file": {**entry("a")["data_file"], "file_path": None}})
+    with pytest.raises(CorruptMetadataError, match="a required field is missing or null") as caught:
+        read_entries(data, "m", listed(), EntriesRequest(UNPARTITIONED))
+    assert caught.value.field == "file_path"
+
+
+def encoded(schema: dict[str, Any], *files: dict[str, Any]) -> bytes:
+    out = io.BytesIO()
+    fastavro.writer(out, fastavro.parse_schema(schema), files, sync_marker=SYNC)
+    return out.getvalue()
+
+
 # ---- several manifests ----------------------------------------------------------------------------------------------
 
 
@@ -234,6 +266,11 @@ def test_numbers_of_several_manifests() -> None:
     assert entries.files["path"].to_pylist() == ["a", "b", "c", "d", "e"]
     assert entries.files["data_sequence_number"].to_pylist() == [4, 4, 6, 0, 0]
     assert entries.files["first_row_id"].to_pylist() == [100, 103, None, 50, 0]
+
+
+def test_one_manifest_of_several() -> None:
+    entries, ends = read_together((listed(first_row_id=7), [entry("a")]))
+    assert (entries.files["first_row_id"].to_pylist(), ends) == ([7], [1])
 
 
 def test_what_manifests_give_to_their_entries() -> None:
@@ -281,6 +318,7 @@ def test_a_damaged_manifest_among_several(damaged: dict[str, Any]) -> None:
         (100, 3, {}, []),
         (100, 0, {"length": 0, "added_files": 0, "existing_files": 0}, ["has 100 bytes, its list says 0"]),
         (90, 3, {"length": 100, "added_files": 3, "existing_files": 0}, ["has 90 bytes, its list says 100"]),
+        (90, 3, {"length": 100, "added_files": 0, "existing_files": 3}, ["has 90 bytes, its list says 100"]),
         (110, 3, {"length": 100, "added_files": 0, "existing_files": 3}, ["has 110 bytes, its list says 100"]),
         (110, 3, {"length": 100}, ["has 110 bytes, its list says 100"]),
         (90, 3, {"length": 100, "added_files": 2, "existing_files": 0}, "has 90 bytes, its list says 100"),

@@ -115,6 +115,15 @@ def test_promoted_types_by_the_stored_length() -> None:
     assert decoded(primitive("timestamp_ntz_ns"), [packer("i")(2**31 - 1)]) == [None]
 
 
+def test_days_of_a_column_that_became_a_timestamp_of_64_bits() -> None:
+    """2**63 microseconds are a little more than 106751991 days, and of nanoseconds 106751 days."""
+    for name, most, unit in (("timestamp_ntz", 106_751_991, 86_400_000_000), ("timestamp_ns", 106_751, 86_400 * 10**9)):
+        values = [packer("i")(days) for days in (most, most + 1, -most, -most - 1)]
+        found = decode_bounds(raw_bytes([*values, None]), Field(1, "a", primitive(name)), True)
+        assert found is not None
+        assert found.cast(pa.int64()).to_pylist() == [most * unit, None, -most * unit, None, None]
+
+
 @pytest.mark.parametrize(
     ("kind", "bad"),
     [
@@ -123,6 +132,8 @@ def test_promoted_types_by_the_stored_length() -> None:
         (primitive("boolean"), [b"", b"12"]),
         (primitive("float"), [bytes(8), packer("f")(math.nan)]),
         (primitive("double"), [packer("d")(math.nan), packer("f")(math.nan), b"1"]),
+        (primitive("double"), [packer("d")(math.nan)] * 2),
+        (primitive("float"), [packer("f")(math.nan)] * 2),
         (primitive("uuid"), [bytes(15)]),
         (primitive("date"), [bytes(8)]),
         (FixedType(4), [b"123", b"12345"]),
@@ -139,6 +150,7 @@ def test_strings_cut_inside_a_character() -> None:
     cut = "aé".encode()[:-1]
     assert decoded(primitive("string"), [cut, b"b"], is_lower=True) == ["a", "b"]
     assert decoded(primitive("string"), [cut, b"b"], is_lower=False) == [None, "b"]
+    assert decoded(primitive("string"), [b"a\x80", None], is_lower=True) == ["a", None]
 
 
 @pytest.mark.parametrize("kind", [primitive("variant"), primitive("unknown")])
@@ -172,7 +184,13 @@ def test_partition_values() -> None:
     key = uuid.UUID("f79c3e09-677c-4bbd-a479-3f349cb785e7")
     assert of(raw_bytes([key.bytes], "fixed"), primitive("uuid")) == [key.bytes]
     assert of(raw_bytes([str(key).encode()], "string"), primitive("uuid")) == [key.bytes]
-    assert of(raw_ints([7], "int"), primitive("binary")) == [struct.pack("<q", 7)]
+    assert of(raw_ints([7, -7, None], "int"), primitive("binary")) == [
+        struct.pack("<q", 7),
+        struct.pack("<q", -7),
+        None,
+    ]
+    assert of(raw_bytes([None, None], "string"), primitive("int")) == [None, None], "of any type"
+    assert of(raw_ints([None], ""), primitive("binary")) == [None]
 
 
 @pytest.mark.parametrize(

@@ -509,5 +509,27 @@ EQUIVALENT: dict[str, str] = {
     "plugins/iceberg/tableformats_iceberg/metadata/locate.py:_newest: 1 -> 2": (
         "without files there are none of any version"
     ),
+    "plugins/iceberg/tableformats_iceberg/manifests/batch_reader.py:_thread_buffer: buffer is None"
+    " -> (buffer is not None)": "whether manifests are read into the same memory decides the time alone",
+    **{
+        f"plugins/iceberg/tableformats_iceberg/manifests/manifest_list.py:{change}": reason
+        for change, reason in {
+            "ManifestList._numbers: 1 -> 2": "NumPy takes any negative length for the unknown one",
+            "ManifestList._numbers: 1 -> 2 (number 2)": "manifests without a spec have no summaries either",
+            "_check_repetition: len(paths) > _MOST_REPEATED -> (len(paths) >= _MOST_REPEATED)": (
+                "of a hundred paths none stands more often"
+            ),
+        }.items()
+    },
+    **{
+        f"plugins/iceberg/tableformats_iceberg/manifests/values.py:{change}": reason
+        for change, reason in {
+            "_gather: 1 -> 2": "NumPy takes any negative length for the unknown one",
+            "_read: 0 -> 1": "no rows take the value",
+            "_read: np.abs(values.astype(np.float64)) * factor < 2.0**63"
+            " -> (np.abs(values.astype(np.float64)) * factor <= 2.0 ** 63)": "no number of days is as long",
+            "_numbers.read: 1 -> 2": "no number has two bytes",
+        }.items()
+    },
 }
 """{name of a change: why every answer, error and limit is the same}."""

@@ -487,8 +487,9 @@ def inherited_first_row_ids(
         return repeated(_NO_NUMBER, raw.rows)
     stored = raw[(DATA_FILE_ID, 142)]
     unassigned = ~stored.valid & (status != DELETED)
-    ends = np.cumsum(np.where(unassigned, record_count, 0))
-    before = ends - np.where(unassigned, record_count, 0)
+    counted = np.where(unassigned, record_count, 0)
+    ends = np.cumsum(counted)
+    before = ends - counted
     before -= manifests.expand(np.append(0, ends)[manifests.starts])
     ids = np.where(stored.valid, stored.values, manifests.expand([first or 0 for first in of_manifests]) + before)
     has_ids = manifests.expand([first is not None for first in of_manifests])

@@ -218,7 +218,7 @@ class ManifestList:
     def _count_skipped(self, skipped: np.ndarray, report: ScanReport, *, added_alone: bool) -> None:
         """Count the manifests at ``skipped``, and their live files (or those that they add) and rows, as far as the
         list counts them."""
-        counted = slice(1 if added_alone else 2)
+        counted = slice(1) if added_alone else slice(None)
         files, rows = self._numbers.files[skipped, counted], self._numbers.rows[skipped, counted]
         report.manifests_skipped += len(skipped)
         n_files = int(np.maximum(files, 0).sum())

@@ -219,7 +219,7 @@ def decode_partition(raw: RawColumn, kind: Type, path: str, name: str) -> pa.Arr
         A value does not fit the type. ``field`` is ``partition.<name>``.
     """
     target = arrow_type(kind)
-    if not raw.avro or raw.null_count == len(raw):
+    if raw.null_count == len(raw):
         return pa.nulls(len(raw), target)
     try:
         return _partition_values(raw, kind, target)
