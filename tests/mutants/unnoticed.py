@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from tests.mutants.unnoticed_core import IN_CORE
+
 TUNED = frozenset(
     (
         "LEAST_TEXTS",
         "MAX_CACHED_BYTES",
         "TARGET_FILES",
         "WHOLE_BYTES",
+        "_CALIBRATING_BYTES",
         "_CODED_BYTES",
         "_COMMIT_FILES",
         "_FEW",
@@ -21,6 +24,7 @@ TUNED = frozenset(
         "_LONG_LOG",
         "_LONG_TEXT",
         "_LOOKED_AT",
+        "_MANY_BYTES",
         "_MAX_CACHED_TEXTS",
         "_MAX_KEPT_BYTES",
         "_MIN_ROWS_TO_ENCODE",
@@ -533,3 +537,4 @@ EQUIVALENT: dict[str, str] = {
     },
 }
 """{name of a change: why every answer, error and limit is the same}."""
+EQUIVALENT |= IN_CORE

@@ -92,6 +92,7 @@ def test_bounds_of_a_column(values: list[Any], kind: pa.DataType, lower: Any, up
         ([None, None, None, None], 0, None, None),
         ([-INFINITY, 0.0, 1.0, INFINITY], 0, -INFINITY, INFINITY),
         ([1.0, 2.0, NAN, NAN], 2, 1.0, 2.0),
+        ([3.0, 4.0, 1.0, 2.0], 0, 1.0, 4.0),
     ],
 )
 def test_nan_is_counted_and_no_bound(values: list[Any], nans: int, lower: float | None, upper: float | None) -> None:

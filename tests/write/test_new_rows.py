@@ -8,10 +8,12 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 import tableformats as tf
+from tableformats.engines.arrow.writing import rewriting
 from tableformats.engines.arrow.writing.partition_overwrite import (
     condition_of_partitions,
     files_of_partitions,
@@ -201,6 +203,56 @@ def test_columns_are_matched_by_name_without_case() -> None:
 def test_types_of_a_new_table(given: pa.DataType, plain: pa.DataType) -> None:
     for nullable in (True, False):
         assert plain_schema(pa.schema([pa.field("a", given, nullable)])) == pa.schema([pa.field("a", plain, nullable)])
+
+
+def test_the_index_of_pandas_is_no_column() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"a": [1, 2]}, index=[7, 8])
+    assert reader_of(frame).schema.names == ["a"]
+    with pytest.raises(TypeError, match="not list"):
+        reader_of([1])
+
+
+class Planned:
+    """A plan of files, of which some match as a whole; ``rows`` are those that the metadata count, -1 unknown."""
+
+    def __init__(self, matched: list[bool], rows: list[int], found: list[list[int]]) -> None:
+        self.survivors = pa.table({"fully_matched": matched})
+        self.rows, self.found = rows, found
+
+    def __len__(self) -> int:
+        return len(self.found)
+
+    def take(self, chosen: Any) -> Any:
+        return [int(i) for i in chosen]
+
+
+@pytest.mark.parametrize(
+    ("matched", "rows", "found", "removed", "rewritten", "deleted"),
+    [
+        ([True, False, False], [5, 9, 9], [[], [0, 0], [2, 1]], [0, 2], [1], 8),
+        ([True, True], [5, 0], [[], []], [0, 1], [], 5),
+        ([True, False], [-1, 9], [[], [1]], [0, 1], [1], None),
+        ([True, False], [4, -1], [[], [1]], [0, 1], [1], 5),
+        ([False], [9], [[0]], [], [], 0),
+    ],
+)
+def test_files_that_go_and_those_that_are_written_again(
+    matched: list[bool],
+    rows: list[int],
+    found: list[list[int]],
+    removed: list[int],
+    rewritten: list[int],
+    deleted: int | None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A file that matches as a whole is not read; one without a matching row stays."""
+    plan: Any = Planned(matched, rows, found)
+    monkeypatch.setattr(rewriting, "tasks_of", list)
+    monkeypatch.setattr(rewriting, "rows_by_metadata", lambda plan: np.array(plan.rows))
+    monkeypatch.setattr(rewriting, "count_rows", lambda plan, tasks: iter(plan.found[tasks[0]]))
+    removal: Any = rewriting.removal_of(plan)
+    assert (removal.removed, removal.rewritten.tolist(), removal.deleted_rows) == (removed, rewritten, deleted)
 
 
 def ordered(values: list[Any], kind: pa.DataType, *columns: SortColumn) -> list[int]:

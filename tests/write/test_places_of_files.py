@@ -16,6 +16,7 @@ from tableformats.engines.arrow.writing.data_files import FileWriter, discard_fi
 from tableformats.io.storage import Storage
 from tableformats.plugin import PartitionField, Schema, WriteTarget, primitive
 from tableformats.schema.transforms import Transform
+from tests.support.memory_store import ROOT, MemoryStore, memory_storage
 
 IDENTITY = Transform("identity")
 NAME = r"part-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\.parquet"
@@ -220,6 +221,19 @@ def test_partition_values_beyond_the_years_of_python(tmp_path: Path) -> None:
     assert caught.value.field == "d"
     plain = writer_of(tmp_path, schema, field, partition_text=None)
     assert [key for key, _, _ in plain._by_partition(far)] == [("5000000",)]
+
+
+@pytest.mark.parametrize("many", [0, 1 << 20])
+def test_files_of_a_store(many: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also those of many rows are made in memory; only local ones are written as they are made."""
+    monkeypatch.setattr(data_files, "_MANY_BYTES", many)
+    store = MemoryStore()
+    target = WriteTarget(Schema.from_arrow(TEXTS), partitioning=(BY_TEXT,), partition_text=text_of)
+    writer = FileWriter(memory_storage(store), target)
+    rows = pa.record_batch({"s": ["a", "b", "a"], "n": [1, 2, 3]}, schema=TEXTS)
+    found = writer.write([rows]).to_pylist()
+    assert {f"{ROOT}/{one['path']}": one["size_bytes"] for one in found} == {p: len(d) for p, d in store.files.items()}
+    assert len(store.files) == 2
 
 
 def test_files_of_so_many_rows_are_written_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

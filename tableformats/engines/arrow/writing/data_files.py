@@ -275,7 +275,7 @@ class FileWriter:
 
 
 def _joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
-    if len(batches) == 1 or not any(batch.num_rows for batch in batches):
+    if len(batches) == 1:
         return batches[0]
     return pa.Table.from_batches(batches).combine_chunks().to_batches()[0]
 

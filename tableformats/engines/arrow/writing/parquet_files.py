@@ -78,8 +78,7 @@ class ParquetLayout:
         row_bytes = table.nbytes / max(table.num_rows, 1)
         while start < table.num_rows:
             before = sink.tell()
-            count = max(int(most / max(row_bytes, 1e-9)), _FEWEST_ROWS)
-            count = min(count, self._target.row_group_rows, table.num_rows - start)
+            count = min(max(int(most / max(row_bytes, 1e-9)), _FEWEST_ROWS), self._target.row_group_rows)
             yield table.slice(start, count)
             start += count
             row_bytes = (sink.tell() - before) / count

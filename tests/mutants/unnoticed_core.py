@@ -1,0 +1,49 @@
+"""Random mutants of the package ``tableformats`` that nobody can notice: more of :data:`EQUIVALENT`."""
+
+from __future__ import annotations
+
+IN_CORE: dict[str, str] = {
+    **{
+        f"tableformats/engines/arrow/writing/data_files.py:FileWriter.{change}": (
+            "on how many threads files are made, and one byte of a buffer, decide the time alone"
+        )
+        for change in (
+            "__init__: 0 -> 1",
+            "__init__: self._bytes_a_file >= self._buffer_bytes // 2 -> (self._bytes_a_file > self._buffer_bytes // 2)",
+            "__init__: self._buffer_bytes // 2 -> (self._buffer_bytes * 2)",
+            "__init__: 2 -> 3",
+            "__init__: scheme_of(self._root) is None -> (scheme_of(self._root) is not None)",
+            "__init__: _LOCAL_WRITES if is_local else storage.store_of(self._root).concurrency.large"
+            " -> (storage.store_of(self._root).concurrency.large if is_local else _LOCAL_WRITES)",
+            "_make_room: self._pending_bytes > self._buffer_bytes -> (self._pending_bytes >= self._buffer_bytes)",
+            "_write: True -> False",
+        )
+    },
+    "tableformats/engines/arrow/writing/data_files.py:FileWriter._in_chunks: 1 -> 2 (number 2)": "rows have bytes",
+    "tableformats/engines/arrow/writing/file_statistics.py:_float_bounds: 0 -> 1 (number 3)": (
+        "there are both bounds or none"
+    ),
+    "tableformats/engines/arrow/writing/parquet_files.py:ParquetLayout._row_groups: 1 -> 2": (
+        "a single row is a row group in any case"
+    ),
+    "tableformats/engines/arrow/writing/parquet_files.py:_filter: 32 -> 33": "it is rounded down to a power of two",
+    "tableformats/engines/arrow/writing/rows.py:_cast: not types.is_nested(kind) -> (types.is_nested(kind))": (
+        "a cast to the same type is none, and members are named when they are stored"
+    ),
+    "tableformats/engines/arrow/writing/rows.py:_cast: 200 -> 201": "a long text of Arrow is cut somewhere",
+    **{
+        f"tableformats/engines/arrow/writing/rows.py:_kind: {change}": "names of kinds are compared with each other"
+        for change in (
+            '"timestamp" if kind.tz is not None else "timestamp_ntz"'
+            " -> ('timestamp_ntz' if kind.tz is not None else 'timestamp')",
+            "kind.tz is not None -> (kind.tz is None)",
+        )
+    },
+    "tableformats/engines/arrow/writing/stored_columns.py:stored_table: True -> False": (
+        "a file takes names and ids of members from its schema"
+    ),
+    **{
+        f"tableformats/engines/arrow/writing/stored_columns.py:_zero: {change}": "nobody sees the value behind a NULL"
+        for change in ("0 -> 1", "0 -> 1 (number 2)", "False -> True", "0 -> 1 (number 3)")
+    },
+}
