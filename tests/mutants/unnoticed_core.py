@@ -46,4 +46,19 @@ IN_CORE: dict[str, str] = {
         f"tableformats/engines/arrow/writing/stored_columns.py:_zero: {change}": "nobody sees the value behind a NULL"
         for change in ("0 -> 1", "0 -> 1 (number 2)", "False -> True", "0 -> 1 (number 3)")
     },
+    **{
+        f"tableformats/io/local_writes.py:{change}": "how often a file is brought to the disk decides the time alone"
+        for change in (
+            "creating_local: 1 -> 2",
+            "_SyncedFile.__init__: 0 -> 1",
+            "_SyncedFile.write: self._unsynced >= _SYNCED_BYTES and all(sync.done() for sync in self._syncs)"
+            " -> ((self._unsynced >= _SYNCED_BYTES) or (all((sync.done() for sync in self._syncs))))",
+            "_SyncedFile._begin_sync: 0 -> 1",
+        )
+    },
+    "tableformats/io/local_writes.py:_new_file: 0 -> 1": "O_WRONLY, which is set, is 1",
+    **{
+        f"tableformats/io/compression.py:_zstandard: {change}": "in how many steps it is inflated decides the time alone"
+        for change in ("1 -> 2", "20 -> 21", "limit + 1 - total -> (limit + 1 + total)", "1 -> 2 (number 2)")
+    },
 }
