@@ -189,3 +189,16 @@ def test_new_files_are_no_programs(tmp_path: Path) -> None:
     with pytest.raises(FileExistsError):
         create_local(f"{tmp_path}/b", b"3")
     assert found["b"].read_bytes() == b"2"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="directories are not opened there")
+def test_names_are_brought_to_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file's directory is synced after it, and each new directory's own."""
+    synced: list[str] = []
+    monkeypatch.setattr(os, "fsync", lambda handle: synced.append(os.readlink(f"/proc/self/fd/{handle}")))
+    for write in (write_local, create_local, link_local):
+        folder = f"{tmp_path}/{write.__name__}"
+        synced.clear()
+        write(f"{folder}/below/f", b"1")
+        assert [path for path in synced if os.path.isdir(path)] == [str(tmp_path), folder, f"{folder}/below"]
+        assert len(synced) == 4, "the bytes, too"

@@ -61,4 +61,5 @@ IN_CORE: dict[str, str] = {
         f"tableformats/io/compression.py:_zstandard: {change}": "in how many steps it is inflated decides the time alone"
         for change in ("1 -> 2", "20 -> 21", "limit + 1 - total -> (limit + 1 + total)", "1 -> 2 (number 2)")
     },
+    "tableformats/io/paths.py:authority_of: 1 -> 2": "what is behind the first slash does not count",
 }
