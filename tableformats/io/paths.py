@@ -113,8 +113,9 @@ def common_move(old: str, new: str) -> Iterable[tuple[str, str]]:
     """
     yield old, new
     old_parts, new_parts = old.split("/"), new.split("/")
-    least = 3 if is_on_another_host(old) else 1  # the host stays
-    while len(old_parts) > least and len(new_parts) > 1 and old_parts[-1] == new_parts[-1]:
+    # The host, or the bucket, stays.
+    old_least, new_least = (3 if "://" in path or is_on_another_host(path) else 1 for path in (old, new))
+    while len(old_parts) > old_least and len(new_parts) > new_least and old_parts[-1] == new_parts[-1]:
         old_parts.pop()
         new_parts.pop()
     parent = "/".join(old_parts)
