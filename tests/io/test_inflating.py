@@ -70,6 +70,7 @@ def test_bytes_of_a_checksum_may_follow_deflate_data_and_no_others() -> None:
     ("size", "text"),
     [
         (b"\x80\x80\x80\x80\x80", "its size is no number"),
+        (b"\x80\x80\x80\x80\x80\x01", "its size is no number"),
         (b"\xff", "its size is no number"),
         (b"", "its size is no number"),
     ],
@@ -113,8 +114,10 @@ def test_levels_beyond_those_of_zlib(level: int, same: int) -> None:
 
 def test_without_isa_l_the_fastest_level_of_zlib_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compression, "deflate", zlib)
-    deflater = zlib.compressobj(1, zlib.DEFLATED, -15)
-    assert compress_avro("deflate", LONG[:10_000]) == deflater.compress(LONG[:10_000]) + deflater.flush()
+    words = b" ".join(f"{i * i % 997} {i % 31}".encode() for i in range(5000))
+    deflaters = [zlib.compressobj(level, zlib.DEFLATED, -15) for level in (1, 2)]
+    fastest, next_one = (deflater.compress(words) + deflater.flush() for deflater in deflaters)
+    assert compress_avro("deflate", words) == fastest != next_one
 
 
 def test_the_checksum_of_a_snappy_block() -> None:

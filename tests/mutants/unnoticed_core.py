@@ -58,8 +58,19 @@ IN_CORE: dict[str, str] = {
     },
     "tableformats/io/local_writes.py:_new_file: 0 -> 1": "O_WRONLY, which is set, is 1",
     **{
-        f"tableformats/io/compression.py:_zstandard: {change}": "in how many steps it is inflated decides the time alone"
-        for change in ("1 -> 2", "20 -> 21", "limit + 1 - total -> (limit + 1 + total)", "1 -> 2 (number 2)")
+        f"tableformats/io/compression.py:{change}": "how, and in how many steps, it is done decides the time alone"
+        for change in (
+            "_zstandard: 1 -> 2",
+            "_zstandard: 20 -> 21",
+            "_zstandard: limit + 1 - total -> (limit + 1 + total)",
+            "_zstandard: 1 -> 2 (number 2)",
+            "_deflate: 1 -> 2",
+            "_snappy: True -> False",
+            "compress_avro: 2 -> 3",
+            "compress_avro: True -> False",
+            "compress_avro: True -> False (number 2)",
+        )
     },
     "tableformats/io/paths.py:authority_of: 1 -> 2": "what is behind the first slash does not count",
+    "tableformats/io/compression.py:libdeflate: 0 -> 1": "a function has an address",
 }
