@@ -57,9 +57,10 @@ def test_a_rival_between_two_tries_wins() -> None:
 
 
 def test_what_cannot_be_read_back_is_unknown() -> None:
-    store = MemoryStore(["lost"])
-    store.unreadable = True
+    store, asked = MemoryStore(["lost"]), []
+    store.unreadable, store.before_put = True, asked.append
     assert put_exclusively(memory_storage(store), KEY, b"mine") is PutOutcome.UNKNOWN
+    assert asked == [KEY], "nothing is put again that may be there"
 
 
 @pytest.mark.parametrize("lands", [True, False])

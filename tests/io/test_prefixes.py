@@ -82,6 +82,8 @@ def test_only_the_longest_move_is_shared_by_all_paths_below_it() -> None:
     for stored, is_shared in ((["/old/t/a", "/old/t/b"], True), (["/old/a", "/old/b"], False)):
         is_allowed, shared = rules.quick_check(pa.array(stored))
         assert is_allowed and (shared is not None) is is_shared
+    alone = policy(moves={"/o": "/a/longer/place"})
+    assert alone.quick_check(pa.array(["/o/a", "/o/b"])) == (True, ("/o/", "/a/longer/place/"))
     is_allowed, shared = rules.quick_check(pa.array(["a"]))
     assert is_allowed and shared is None, "what is relative is not moved, and what is not is"
     assert policy().quick_check(pa.array(["a"]))[1] == ("", "/t/")

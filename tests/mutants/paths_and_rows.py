@@ -27,8 +27,8 @@ MUTANTS = (
     Mutant(
         "hosts-are-folders",
         "core:common_move",
-        "least = 3 if is_on_another_host(old) else 1",
-        "least = 1",
+        'if "://" in path or is_on_another_host(path)',
+        'if "://" in path',
         "a location that names a host moves every absolute path",
         _RELATIVE,
     ),
