@@ -87,6 +87,17 @@ DAY = dt.date(2024, 2, 29)
         ("timestamp_ntz", "date", "CAST(Src AS DATE)", DAY, ntz("2024-02-29"), ntz("2024-02-29T23:59:59.999999")),
         ("timestamp_ntz", "date", "to_date(`src`)", DAY, ntz("2024-02-29"), ntz("2024-02-29T23:59:59.999999")),
         ("date", "date", "date(src)", DAY, DAY, DAY),
+        ("date", "date", "date(src)", dt.date(2024, 5, 7), dt.date(2024, 5, 7), dt.date(2024, 5, 7)),
+        # Writers convert what has no zone through that of their session, whose gaps are a day long at most.
+        (
+            "timestamp_ntz",
+            "string",
+            "date_format(src, 'yyyyMM')",
+            "202402",
+            ntz("2024-01-31"),
+            ntz("2024-03-01T23:59:59.999999"),
+        ),
+        ("date", "string", "date_format(src, 'yyyy')", "2024", dt.date(2023, 12, 31), dt.date(2025, 1, 1)),
         ("date", "date", "src", DAY, DAY, DAY),
         (
             "timestamp_ntz",

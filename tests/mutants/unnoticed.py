@@ -118,6 +118,14 @@ EQUIVALENT: dict[str, str] = {
         f"tableformats/expressions/functions/arithmetic.py:_round: {change}": "the values are the same, made one by one"
         for change in ("digits >= 0 -> (digits > 0)", "0 -> 1 (number 4)")
     },
+    **{
+        f"plugins/delta/tableformats_delta/schema/generated_columns.py:{change}": "no part of a time is below 0"
+        for change in (
+            "_Parts.ranges: 1 -> 2",
+            "_Formatted.ranges: 1 -> 2",
+            "_Formatted.ranges: 1 -> 2 (number 2)",
+        )
+    },
     "plugins/delta/tableformats_delta/write/actions.py:CommitContext.timestamp: 0 -> 1": (
         "the clock is past the first milliseconds of 1970"
     ),

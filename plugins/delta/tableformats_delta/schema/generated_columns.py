@@ -69,17 +69,19 @@ _FORMATS = {
     "yyyyMMddHH": r"(\d{4})(\d\d)(\d\d)(\d\d)",
 }
 _FIRST_SURE_YEAR = 1583
-# The units of trunc and date_trunc, in months or in microseconds.
-_MONTHS = {"year": 12, "yyyy": 12, "yy": 12, "quarter": 3, "month": 1, "mm": 1, "mon": 1}
-_MICROS = {
-    "week": 7 * DAY_US,
-    "day": DAY_US,
-    "dd": DAY_US,
-    "hour": _HOUR_US,
-    "minute": 60_000_000,
-    "second": 1_000_000,
-    "millisecond": 1000,
-    "microsecond": 1,
+# The units of trunc and date_trunc, in months, or in microseconds where those are 0.
+_UNITS = {
+    **dict.fromkeys(("year", "yyyy", "yy"), (12, 0)),
+    "quarter": (3, 0),
+    **dict.fromkeys(("month", "mm", "mon"), (1, 0)),
+    "week": (0, 7 * DAY_US),
+    "day": (0, DAY_US),
+    "dd": (0, DAY_US),
+    "hour": (0, _HOUR_US),
+    "minute": (0, 60_000_000),
+    "second": (0, 1_000_000),
+    "millisecond": (0, 1000),
+    "microsecond": (0, 1),
 }
 _LONGEST_MONTHS = {12: 366 * DAY_US, 3: 92 * DAY_US, 1: 31 * DAY_US}
 _YEARS = range(1, 10_000)
@@ -198,10 +200,8 @@ def _prefix(source: Node, width: Node, schema: Schema, field: PartitionField) ->
 
 
 def _truncated(source: Field, unit: Node, field: PartitionField, margin: int) -> ImpliedBounds | None:
-    name = unit.lower() if isinstance(unit, str) else ""
-    if name not in _MONTHS and name not in _MICROS:
-        return None
-    return _Units(source.id, (field.id,), margin, _MONTHS.get(name, 0), _MICROS.get(name, 0))
+    length = _UNITS.get(unit.lower()) if isinstance(unit, str) else None
+    return None if length is None else _Units(source.id, (field.id,), margin, *length)
 
 
 @dataclass(frozen=True)
