@@ -306,8 +306,9 @@ class _Formatted(_Time):
         width = re.compile(self.pattern).groups
         matches = [re.fullmatch(self.pattern, text, re.ASCII) for text in encoded.dictionary.to_pylist()]
         parsed = [[int(part) for part in match.groups()] if match else [-1] * width for match in matches]
-        found = _civil(np.array([*parsed, [-1] * width], np.int64))
-        known = found.known & np.array([*(numbers[0] >= _FIRST_SURE_YEAR for numbers in parsed), False])
+        numbers = np.array([*parsed, [-1] * width], np.int64)
+        found = _civil(numbers)
+        known = found.known & (numbers[:, 0] >= _FIRST_SURE_YEAR)
         indices = to_numpy(pc.fill_null(encoded.indices, scalar(len(parsed), encoded.indices.type)))
         return _LocalRanges(found.start[indices], found.end[indices], known[indices])
 
