@@ -206,6 +206,34 @@ def test_values_that_are_none(text: str) -> None:
     assert says("date", "string", "date_format(src, 'yyyy-MM')", text) == [(None, None, 1, 0)]
 
 
+@pytest.mark.parametrize(
+    ("form", "text", "start", "end"),
+    [
+        ("yyyy", "1583", "1583-01-01", "1584-01-01"),
+        ("yyyy", "1582", None, None),
+        ("yyyy-MM", "2024-01", "2024-01-01", "2024-02-01"),
+        ("yyyy-MM", "2024-12", "2024-12-01", "2025-01-01"),
+        ("yyyy-MM", "2024-00", None, None),
+        ("yyyy-MM", "2024-13", None, None),
+        ("yyyyMMdd", "20240101", "2024-01-01", "2024-01-02"),
+        ("yyyyMMdd", "20241231", "2024-12-31", "2025-01-01"),
+        ("yyyyMMdd", "20240100", None, None),
+        ("yyyyMMdd", "20240431", None, None),
+        ("yyyyMMdd", "20240132", None, None),
+        ("yyyyMMddHH", "2024010100", "2024-01-01T00:00", "2024-01-01T01:00"),
+        ("yyyyMMddHH", "2024010123", "2024-01-01T23:00", "2024-01-02T00:00"),
+        ("yyyyMMddHH", "2024010124", None, None),
+    ],
+)
+def test_ends_of_times_in_texts(form: str, text: str, start: str | None, end: str | None) -> None:
+    found = says("timestamp_ntz", "string", f"date_format(src, '{form}')", "2024", text)
+    gap = dt.timedelta(days=1)
+    sides = (
+        (None, None) if start is None or end is None else (ntz(start) - gap, ntz(end) + gap - dt.timedelta.resolution)
+    )
+    assert found is not None and found[1] == (*sides, 1, 0)
+
+
 def test_parts_speak_together() -> None:
     columns = [generated(name, "integer", f"{name}(src)") for name in ("day", "year", "month")]
     schema, (implied,) = spec_of("date", *columns)
@@ -469,3 +497,10 @@ def test_expressions(text: str, tree: Any) -> None:
 @given(st.text(alphabet="aAsS(),.'`\"1 \\castyear", max_size=40))
 def test_any_text_is_a_tree_or_none(text: str) -> None:
     parse(text)
+
+
+def test_how_long_and_how_deep_expressions_are() -> None:
+    assert parse("a" * 1000) == Column(("a" * 1000,)) and parse("a" * 1001) is None
+    assert parse("(" * 20 + "a" + ")" * 20) == Column(("a",)) and parse("(" * 21 + "a" + ")" * 21) is None
+    nested = parse("f(" * 20 + "a" + ")" * 20)
+    assert isinstance(nested, Call) and parse("f(" * 21 + "a" + ")" * 21) is None
