@@ -224,12 +224,50 @@ def test_collations(kind: Any, given: Any, found: list[str | None]) -> None:
     assert parsed(field("c", "string")).fields[0].collation is None
 
 
+MIB = 1 << 20
+
+
+@pytest.mark.parametrize(
+    ("objects", "lists", "stored", "is_allowed"),
+    [(582, 9, 0, True), (582, 10, 0, False), (583, 1, 0, False), (582, 10, 2 * MIB, True), (1165, 1, 2 * MIB, True)],
+)
+def test_how_much_a_schema_may_cost(objects: int, lists: int, stored: int, is_allowed: bool) -> None:
+    """A field costs 1800 bytes, and a list 100. A byte of the file may become one."""
+    text = schema_string(field("x" + "{" * (objects - 3) + "[" * (lists - 1), "long"))
+    assert (text.count("{"), text.count("[")) == (objects, lists)
+    limits = tf.Limits(expansion=1)
+    if is_allowed:
+        assert len(parse_schema(text, "none", "/log", limits, stored).fields) == 1
+    else:
+        with pytest.raises(tf.LimitExceededError) as caught:
+            parse_schema(text, "none", "/log", limits, stored)
+        assert (caught.value.limit, caught.value.field) == ("expansion", "metaData.schemaString")
+
+
+@pytest.mark.parametrize(("padding", "stored"), [(MIB, 0), (0, 2 * MIB)])
+def test_how_long_dotted_names_may_be(padding: int, stored: int) -> None:
+    """By the bytes of the text, or by those of the file that holds it."""
+    inner = {"type": "struct", "fields": [field("x" * 9, "long") for _ in range(1)]}
+    text, limits = schema_string(field("y" * (MIB // 16), inner)), tf.Limits(expansion=1)
+    assert len(parse_schema(text + " " * padding, "none", "/log", limits, stored).fields) == 1
+    with pytest.raises(tf.LimitExceededError, match="characters of dotted names"):
+        parse_schema(text, "none", "/log", limits)
+
+
 # ---- CHAR ------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("kind", "length"),
-    [("char(5)", 5), ("CHAR( 4096 )", 4096), ("char(0)", None), ("varchar(5)", None), ("string", None), (5, None)],
+    [
+        ("char(5)", 5),
+        ("CHAR( 4096 )", 4096),
+        ("char(000000005)", 5),
+        ("char(0)", None),
+        ("varchar(5)", None),
+        ("string", None),
+        (5, None),
+    ],
 )
 def test_lengths(kind: Any, length: int | None) -> None:
     assert char_length(kind, "c", "/log") == length
@@ -429,6 +467,13 @@ def test_texts_of_one_column(values: list[Any], texts: list[Any], coded: bool) -
 def test_texts_of_rows_without_partition_values() -> None:
     assert _texts_of(maps([("p", "1")], None, [("p", "3")]), "p").to_pylist() == ["1", None, "3"]
     assert _texts_of(maps([("p", "1")], [("p", "2")], [("p", "3")]).slice(1, 1), "p").to_pylist() == ["2"]
+
+
+def test_rows_without_partition_values_that_hold_some() -> None:
+    """What stands behind a NULL is no value."""
+    offsets, keys, items = pa.array([0, 1, 2], pa.int32()), pa.array(["p", "p"]), pa.array(["1", "2"])
+    hidden = pa.MapArray.from_arrays(offsets, keys, items, mask=pa.array([False, True]))
+    assert _texts_of(hidden, "p").to_pylist() == ["1", None]
 
 
 def test_partition_values_of_a_batch() -> None:

@@ -130,6 +130,14 @@ EQUIVALENT: dict[str, str] = {
         f"plugins/delta/tableformats_delta/schema/generated_columns.py:{change}": "what is not known has no bounds"
         for change in ("_micros: 0 -> 1", "_civil: 1 -> 2 (number 4)")
     },
+    **{
+        f"plugins/delta/tableformats_delta/schema/{change}": reason
+        for change, reason in {
+            "partition_values.py:_texts_of: 0 -> 1": "what stands in the place of a key that is NULL names nothing",
+            "partition_values.py:_texts_of: 1 -> 2": "whether texts are taken as they are decides the time alone",
+            "schema_string.py:_with_all_ids: 0 -> 1": "a mapped schema without ids has no fields",
+        }.items()
+    },
     "plugins/delta/tableformats_delta/write/actions.py:CommitContext.timestamp: 0 -> 1": (
         "the clock is past the first milliseconds of 1970"
     ),
