@@ -16,6 +16,8 @@ IN_CORE: dict[str, str] = {
             "__init__: _LOCAL_WRITES if is_local else storage.store_of(self._root).concurrency.large"
             " -> (storage.store_of(self._root).concurrency.large if is_local else _LOCAL_WRITES)",
             "_make_room: self._pending_bytes > self._buffer_bytes -> (self._pending_bytes >= self._buffer_bytes)",
+            "_make_room: self._buffer_bytes + self._buffer_bytes // _CHUNKS"
+            " -> (self._buffer_bytes - self._buffer_bytes // _CHUNKS)",
             "_write: True -> False",
         )
     },
