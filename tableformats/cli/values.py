@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..inspect.text import printable
 from ..runtime.collector import uncollected
-from ..schema.datetimes import format_date, format_timestamp
+from ..schema.scalar_text import text_beyond_python
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -100,11 +100,7 @@ def _python_value(scalar: pa.Scalar) -> Any:
     try:
         return scalar.as_py()
     except (OverflowError, ValueError):
-        if types.is_date(kind):
-            return format_date(scalar.value)
-        if types.is_string(kind) or types.is_large_string(kind):
-            return bytes(scalar.as_buffer()).decode("utf-8", "replace")
-        return format_timestamp(scalar.value, _DIGITS[kind.unit]).replace(" ", "T") + ("Z" if kind.tz else "")
+        return text_beyond_python(scalar)
 
 
 def is_number(kind: pa.DataType) -> bool:

@@ -132,6 +132,15 @@ def test_partitions_by_bytes(table: tf.Table) -> None:
     assert partition_sizes(table.plan("p = 'none'")) == ([], 0)
 
 
+def test_partitions_of_values_that_python_lacks(tmp_path: Path) -> None:
+    log = DeltaLog(tmp_path / "t").start(field("d", "date"), field("t", "timestamp"), partition=("d", "t"))
+    days = {"d": "+12345-06-07", "t": "+98765-01-02 03:04:05"}
+    files = [add("1", size=9, partitionValues=days), add("2", size=5, partitionValues={"d": None, "t": None})]
+    plan = tf.open_table(log.commit(1, *files).root).plan()
+    labels = [one.label for one in partition_sizes(plan)[0]]
+    assert labels == ["d=+12345-06-07, t=+98765-01-02T03:04:05Z", "d=NULL, t=NULL"]
+
+
 def test_partitions_of_equal_size_are_in_the_order_of_the_files(tmp_path: Path) -> None:
     log = DeltaLog(tmp_path / "t").start(field("p", "string"), field("x", "integer"), partition=("p",))
     texts = [*"bacadab", None]

@@ -280,6 +280,7 @@ NAN = float("nan")
         ([5, 1, 3], pa.int64(), SortColumn(1, transform=Transform("truncate", 10)), [0, 1, 2]),
         ([15, 1, 3], pa.int64(), SortColumn(1, transform=Transform("truncate", 10)), [1, 2, 0]),
         ([{"x": 2, "y": "a"}, None, {"x": 1, "y": "b"}], POINT, SortColumn(2), [1, 2, 0]),
+        ([{"x": 1, "y": "b"}, None, {"x": 2, "y": "a"}], POINT, SortColumn(3), [1, 2, 0]),
     ],
     ids=str,
 )

@@ -24,13 +24,12 @@ from ...planning.tasks import ScanTask, tasks_of
 from ...plugin.verification import Violation
 from ...pruning.column_ranges import Range
 from ...schema import Schema
-from ...schema.datetimes import format_date, format_timestamp
+from ...schema.scalar_text import text_beyond_python
 from .reader import count_rows, read_tasks
 
 __all__ = ["Difference", "FileFacts", "differences", "row_facts", "row_violations"]
 
 _SOURCE = "What metadata say of a file holds for each of its rows"
-_DIGITS = {"us": 6, "ns": 9}
 _CUT = ("string", "binary")
 """Types whose bounds in footers may be cut."""
 
@@ -210,9 +209,8 @@ def _is_nan(bound: pa.Scalar) -> bool:
 def _text(value: pa.Scalar) -> str:
     try:
         return shortened(str(value))
-    except (ValueError, OverflowError):  # Python lacks the date or the time
-        kind = value.type
-        return format_date(value.value) if pa.types.is_date(kind) else format_timestamp(value.value, _DIGITS[kind.unit])
+    except (ValueError, OverflowError):
+        return shortened(text_beyond_python(value))
 
 
 def _equality(name: str, value: pa.Scalar) -> str | None:

@@ -13,6 +13,7 @@ from ...display import shortened
 from ...plugin.format import utc_datetime
 from ...plugin.partitions import partition_members
 from ...schema.datetimes import DATETIME_MS
+from ...schema.scalar_text import text_beyond_python
 from ..files import partitions_of
 from ..health import SMALL_BYTES
 from ..text import bytes_text, changed_rows_text, time_text
@@ -214,7 +215,7 @@ def _value_text(scalar: pa.Scalar) -> str:
     try:
         value = scalar.as_py()
     except (OverflowError, ValueError):  # a year that Python lacks, bytes that are no UTF-8
-        return str(scalar)
+        return text_beyond_python(scalar)
     return "NULL" if value is None else str(value)
 
 
