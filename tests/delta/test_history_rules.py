@@ -172,6 +172,12 @@ def test_the_greatest_row_id(history: History, given: list[Json], said: list[str
     assert told(history, 1, file("a", 0), *given) == said
 
 
+def test_the_first_row_id(history: History) -> None:
+    tracked(history)
+    assert told(history, 1, file("a", 0, 0)) == []
+    assert told(history, 2, file("b", 0, 1)) == ["row-ids: row ids up to 0 are given, and the high-water mark is None"]
+
+
 def test_files_without_row_ids(history: History) -> None:
     tracked(history)
     wrong = "row-ids: {!r} has no base row id or commit version"
@@ -201,6 +207,7 @@ def test_tables_without_row_ids(history: History) -> None:
         ([("a", 0, 10), ("b", 9, 5)], ["'b' and 'a' share row ids"]),
         ([("a", 0, 10), ("b", 2, 3), ("c", 9, 1)], ["'b' and 'a' share row ids", "'c' and 'a' share row ids"]),
         ([("a", 5, 10), ("b", 0, 6), ("c", 14, 1)], ["'a' and 'b' share row ids", "'c' and 'a' share row ids"]),
+        ([("a", 0, 10), ("b", 5, 5), ("c", 9, 1)], ["'b' and 'a' share row ids", "'c' and 'a' share row ids"]),
         ([("a", 0, 0), ("b", 0, 1), ("c", 1, 1)], []),
         ([("a", None, 10), ("b", 0, 10)], []),
     ],

@@ -333,6 +333,7 @@ def listing(commits: Any, checkpoints: Any = (), compactions: Any = (), checksum
         (listing(range(6), (4,)), 0, [0]),
         (listing(range(3, 6), (3,)), None, [3, 4, 5]),
         (listing((0, 1), (), ((0, 7),), (9,)), None, [0, 1]),
+        (listing((1, 3, 4), (3,)), None, [3, 4]),
     ],
 )
 def test_versions_that_are_looked_at(log: LogListing, only: int | None, versions: list[int]) -> None:

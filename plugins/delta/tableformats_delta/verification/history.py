@@ -109,8 +109,8 @@ class History:
             rule = "no-metadata" if self.metadata is None else "no-protocol"
             return [violation(rule, "the first version must have it", *where)]
         try:
-            path = self.storage.root if where[0] is None else where[0]
-            self.layout = TableMetadata.of_actions(self.metadata, self.protocol, path, self.storage.limits)
+            root, limits = self.storage.root, self.storage.limits
+            self.layout = TableMetadata.of_actions(self.metadata, self.protocol, root, limits)
         except (TableFormatsError, KeyError, TypeError) as error:
             return [violation("schema", getattr(error, "message", str(error)), *where)]
         return []

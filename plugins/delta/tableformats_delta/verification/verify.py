@@ -73,12 +73,9 @@ class _Verification:
         if self._only is None:
             yield from hint_violations(self._storage, self._listing)
             yield from self._gaps()
-        first = self._first()
-        before = first - 1
-        for version in self._versions(first):
-            if version != before + 1:
+        for version in self._versions(self._first()):
+            if self._state is not None and self._state.version != version - 1:
                 self._state = None  # behind a gap only a checkpoint says what is there
-            before = version
             is_asked = self._only in (None, version)
             found = list(self._version(version))
             if is_asked:
@@ -125,7 +122,7 @@ class _Verification:
         if checkpoint is not None:
             yield from self._checkpoint(version)
         checksum = self._listing.checksums.get(version)
-        if checksum is not None and self._state is not None and self._state.version == version:
+        if checksum is not None and self._state is not None:
             yield from checksum_violations(self._storage, checksum, self._state)
         yield from self._compactions(version)
 
