@@ -149,9 +149,12 @@ EQUIVALENT: dict[str, str] = {
             "verification/checkpoint_contents.py:CheckpointContents.read: 0 -> 1",
         )
     },
-    "plugins/iceberg/tableformats_iceberg/changes/row_changes.py:_compare: False -> True": (
-        "codes of paths have no nulls, so that nothing is copied"
-    ),
+    **{
+        f"plugins/iceberg/tableformats_iceberg/changes/row_changes.py:{name}: False -> True": (
+            "codes of paths have no nulls, so that nothing is copied"
+        )
+        for name in ("_compare", "_identities")
+    },
     "tableformats/pruning/manifest_filter.py:PredicateManifestFilter._range: "
     "1 - is_null(upper) -> (1 + is_null(upper))": "only the last bit is looked at, which is the same",
     "tableformats/engines/arrow/dataset.py:_compares_otherwise: not values or not isinstance(column, Reference)"

@@ -177,14 +177,15 @@ class IcebergChanges(FormatChanges):
         """The rows of files that are live in ``snapshot``."""
         files, keys = self._delete_keys(_pairs(entries, snapshot), snapshot)
         count = entries.files.num_rows
-        return _Rows(change_type, entries, _lists(files, keys, count), _lists(files[:0], keys[:0], count))
+        none = files[:0]
+        return _Rows(change_type, entries, _lists(files, keys, count), _lists(none, none, count))
 
     def _newly_deleted(self, entries: Entries, shared: _SharedDeletes) -> tuple[_Rows, _Rows]:
         """Of files that both snapshots have, the rows that were deleted, and those whose deletes were removed."""
         before, after = shared.before, shared.after
         old, new = _pairs(entries, before), _pairs(entries, after)
         old_numbers, new_numbers = shared.numbers
-        step = len(old_numbers) + len(new_numbers) + 1
+        step = len(old_numbers) + len(new_numbers)
         old_pairs, new_pairs = old[0] * step + old_numbers[old[1]], new[0] * step + new_numbers[new[1]]
         old, new = self._delete_keys(old, before), self._delete_keys(new, after)
         return (
