@@ -60,6 +60,7 @@ def test_what_paths_begin_with(paths: list[str | None], prefix: str | None) -> N
         (["s3a://b/a"], [None], (["s3a://b/a"], [None])),
         (["s3://b/a"], ["/a"], (["/a"], ["/a"])),
         (["s3://b/a", "/c"], ["s3://b/a"], (["/a", "/c"], ["/a"])),
+        (["s3://b/a", "/c"], ["/a", "s3://b/d"], (["/a", "/c"], ["/a", "/d"])),
         (["/c", "/d"], ["/c"], (["/c", "/d"], ["/c"])),
         (["s3://b/a", None], ["s3://c/a"], (["s3://b/a", None], ["s3://c/a"])),
         ([None, "/a"], ["s3://c/a", None], ([None, "/a"], ["/a", None])),

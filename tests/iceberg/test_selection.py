@@ -260,10 +260,10 @@ def test_a_schema_that_lacks_no_column_that_ever_was(tmp_path: Path, last: int, 
 
 def test_what_the_list_does_not_say_of_a_manifest(tmp_path: Path) -> None:
     unknown = {"added_files_count": None, "existing_files_count": None}
-    empty = {"manifest_length": 0}
-    folder = table_with(tmp_path, *((manifest_bytes([entry("/old/t/a")]), row) for row in (unknown, empty)))
-    first, second = parts_of(open_table(folder, relocate=True).snapshot(SnapshotSelector()))
-    assert first.n_files is None and second.size_bytes is None
+    lengths = ({"manifest_length": length} for length in (0, 1))
+    folder = table_with(tmp_path, *((manifest_bytes([entry("/old/t/a")]), row) for row in (unknown, *lengths)))
+    first, second, third = parts_of(open_table(folder, relocate=True).snapshot(SnapshotSelector()))
+    assert first.n_files is None and (second.size_bytes, third.size_bytes) == (None, 1)
 
 
 def test_columns_whose_bounds_are_decoded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -39,9 +39,11 @@ def test_update_moves_on_to_the_newest_metadata_file(tmp_path: Path) -> None:
         table.snapshot(20)
     assert first.update().version == table.snapshot(20).version == 20
     assert table.history()["version"].to_pylist() == [20]
+    newest = first.update()
     # Another schema without a snapshot of its own.
     write_version(tmp_path, 4, **snapshots(10, 20), schemas=[{"type": "struct", "schema-id": 0, "fields": SECOND}])
     assert first.update().schema.names == ["a", "b", "c"]
+    assert [newest.update().schema.names for _ in range(2)] == [["a", "b", "c"]] * 2
     # As the Java reference does, versions behind a stale hint are found.
     (tmp_path / "metadata" / "version-hint.text").write_text("2")
     write_version(tmp_path, 5, **snapshots(10, 20, 30))

@@ -570,6 +570,20 @@ EQUIVALENT: dict[str, str] = {
             "_numbers.read: 1 -> 2": "no number has two bytes",
         }.items()
     },
+    **{
+        f"plugins/iceberg/tableformats_iceberg/snapshot.py:IcebergSnapshot.parts: {change}": (
+            "how many threads read one manifest decides the time alone"
+        )
+        for change in (
+            "1 if request.read_elsewhere else max(thread_count() // max(len(found), 1), 1)"
+            " -> (max(thread_count() // max(len(found), 1), 1) if request.read_elsewhere else 1)",
+            "1 -> 2",
+            "thread_count() // max(len(found), 1) -> (thread_count() * max(len(found), 1))",
+            "1 -> 2 (number 2)",
+            "1 -> 2 (number 3)",
+        )
+    },
+    "plugins/iceberg/tableformats_iceberg/files/paths.py:common_prefix: 1 -> 2": "of several paths the first is taken",
 }
 """{name of a change: why every answer, error and limit is the same}."""
 EQUIVALENT |= IN_CORE
