@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.mutants.unnoticed_core import IN_CORE
+from tests.mutants.unnoticed_readers import OF_ICEBERG_READERS
 
 TUNED = frozenset(
     (
@@ -39,6 +40,7 @@ TUNED = frozenset(
 )
 """Numbers that choose between two ways to the same answer: on which side they themselves lie decides the time alone."""
 EQUIVALENT: dict[str, str] = {
+    **OF_ICEBERG_READERS,
     "plugins/iceberg/tableformats_iceberg/write/commit/manifest_merging.py:_packed_from_the_end: 0 -> 1": (
         "the first manifest begins a group, which sets the size again"
     ),
@@ -545,45 +547,6 @@ EQUIVALENT: dict[str, str] = {
             ),
         }.items()
     },
-    "plugins/iceberg/tableformats_iceberg/metadata/locate.py:_newest: 1 -> 2": (
-        "without files there are none of any version"
-    ),
-    "plugins/iceberg/tableformats_iceberg/manifests/batch_reader.py:_thread_buffer: buffer is None"
-    " -> (buffer is not None)": "whether manifests are read into the same memory decides the time alone",
-    **{
-        f"plugins/iceberg/tableformats_iceberg/manifests/manifest_list.py:{change}": reason
-        for change, reason in {
-            "ManifestList._numbers: 1 -> 2": "NumPy takes any negative length for the unknown one",
-            "ManifestList._numbers: 1 -> 2 (number 2)": "manifests without a spec have no summaries either",
-            "_check_repetition: len(paths) > _MOST_REPEATED -> (len(paths) >= _MOST_REPEATED)": (
-                "of a hundred paths none stands more often"
-            ),
-        }.items()
-    },
-    **{
-        f"plugins/iceberg/tableformats_iceberg/manifests/values.py:{change}": reason
-        for change, reason in {
-            "_gather: 1 -> 2": "NumPy takes any negative length for the unknown one",
-            "_read: 0 -> 1": "no rows take the value",
-            "_read: np.abs(values.astype(np.float64)) * factor < 2.0**63"
-            " -> (np.abs(values.astype(np.float64)) * factor <= 2.0 ** 63)": "no number of days is as long",
-            "_numbers.read: 1 -> 2": "no number has two bytes",
-        }.items()
-    },
-    **{
-        f"plugins/iceberg/tableformats_iceberg/snapshot.py:IcebergSnapshot.parts: {change}": (
-            "how many threads read one manifest decides the time alone"
-        )
-        for change in (
-            "1 if request.read_elsewhere else max(thread_count() // max(len(found), 1), 1)"
-            " -> (max(thread_count() // max(len(found), 1), 1) if request.read_elsewhere else 1)",
-            "1 -> 2",
-            "thread_count() // max(len(found), 1) -> (thread_count() * max(len(found), 1))",
-            "1 -> 2 (number 2)",
-            "1 -> 2 (number 3)",
-        )
-    },
-    "plugins/iceberg/tableformats_iceberg/files/paths.py:common_prefix: 1 -> 2": "of several paths the first is taken",
 }
 """{name of a change: why every answer, error and limit is the same}."""
 EQUIVALENT |= IN_CORE

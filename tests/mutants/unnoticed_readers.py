@@ -1,0 +1,45 @@
+"""Random mutants of what reads Iceberg tables that nobody can notice, with the reason: a part of ``unnoticed``."""
+
+from __future__ import annotations
+
+OF_ICEBERG_READERS: dict[str, str] = {
+    "plugins/iceberg/tableformats_iceberg/metadata/locate.py:_newest: 1 -> 2": (
+        "without files there are none of any version"
+    ),
+    "plugins/iceberg/tableformats_iceberg/manifests/batch_reader.py:_thread_buffer: buffer is None"
+    " -> (buffer is not None)": "whether manifests are read into the same memory decides the time alone",
+    **{
+        f"plugins/iceberg/tableformats_iceberg/manifests/manifest_list.py:{change}": reason
+        for change, reason in {
+            "ManifestList._numbers: 1 -> 2": "NumPy takes any negative length for the unknown one",
+            "ManifestList._numbers: 1 -> 2 (number 2)": "manifests without a spec have no summaries either",
+            "_check_repetition: len(paths) > _MOST_REPEATED -> (len(paths) >= _MOST_REPEATED)": (
+                "of a hundred paths none stands more often"
+            ),
+        }.items()
+    },
+    **{
+        f"plugins/iceberg/tableformats_iceberg/manifests/values.py:{change}": reason
+        for change, reason in {
+            "_gather: 1 -> 2": "NumPy takes any negative length for the unknown one",
+            "_read: 0 -> 1": "no rows take the value",
+            "_read: np.abs(values.astype(np.float64)) * factor < 2.0**63"
+            " -> (np.abs(values.astype(np.float64)) * factor <= 2.0 ** 63)": "no number of days is as long",
+            "_numbers.read: 1 -> 2": "no number has two bytes",
+        }.items()
+    },
+    **{
+        f"plugins/iceberg/tableformats_iceberg/snapshot.py:IcebergSnapshot.parts: {change}": (
+            "how many threads read one manifest decides the time alone"
+        )
+        for change in (
+            "1 if request.read_elsewhere else max(thread_count() // max(len(found), 1), 1)"
+            " -> (max(thread_count() // max(len(found), 1), 1) if request.read_elsewhere else 1)",
+            "1 -> 2",
+            "thread_count() // max(len(found), 1) -> (thread_count() * max(len(found), 1))",
+            "1 -> 2 (number 2)",
+            "1 -> 2 (number 3)",
+        )
+    },
+    "plugins/iceberg/tableformats_iceberg/files/paths.py:common_prefix: 1 -> 2": "of several paths the first is taken",
+}
