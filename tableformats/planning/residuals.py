@@ -22,12 +22,18 @@ from .plan import FilePlan
 __all__ = ["residuals"]
 
 
-def residuals(plan: FilePlan) -> list[Expression]:
+def residuals(plan: FilePlan, part: Expression | None = None) -> list[Expression]:
     """The residual of each file of ``plan``, over the same columns as its filter; TRUE where every row matches.
 
     Cost: O(files x leaves), and one tree for each distinct set of outcomes.
+
+    Parameters
+    ----------
+    plan : FilePlan
+    part : Expression, optional
+        A condition of the plan's filter, of which alone the residual is. None: the filter.
     """
-    survivors, predicate = plan.survivors, plan.scan.filter
+    survivors, predicate = plan.survivors, plan.scan.filter if part is None else part
     found = np.full(len(plan), 0, np.int64)
     trees: dict[Expression, int] = {ex.TRUE: 0}
     undecided = np.flatnonzero(~to_numpy(survivors["fully_matched"]))

@@ -10,16 +10,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 
 from ...dataclass import dataclass
 from ...errors import TableFormatsError
 from ...io.parquet.schema_bytes import is_of_old_spark, local_footer, schema_bytes
 from ...io.paths import scheme_of
-from ...planning.request import ScanRequest
-from ...planning.tasks import ScanTask
+from ...planning.plan import FilePlan
+from ...planning.tasks import ScanTask, tasks_of
+from ...runtime.concurrency import cached_property
 from ...schema import Field
-from ..arrow.file_rows import identity_values
 from ..arrow.files.column_tree import FileNode
 from ..arrow.files.opening import open_data_file
 from ..arrow.projection import Resolver
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
     import polars
 
 __all__ = ["Layout", "PlainFiles"]
+
+_NODE_BYTES = 1_000
+"""About what a column takes in the tree of columns."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,53 +75,76 @@ class PlainFiles:
 
     Parameters
     ----------
-    scan : ScanRequest
-        What was planned; all of its columns are wanted.
+    plan : FilePlan
+        All of its columns are wanted.
     schema : mapping of str to polars.DataType
         The types of its columns.
+
+    Attributes
+    ----------
+    paths : list of str
+        The absolute paths of the files.
     """
 
-    def __init__(self, scan: ScanRequest, schema: Mapping[str, polars.DataType]) -> None:
-        self._scan, self._schema = scan, schema
-        self._snapshot = scan.snapshot.format_snapshot
-        self._ids = {f.id for f in scan.schema}
-        self._are_possible = not scan.metadata_columns and not any(_is_pattern(f.name) for f in scan.schema)
+    def __init__(self, plan: FilePlan, schema: Mapping[str, polars.DataType]) -> None:
+        self._plan, self._schema = plan, schema
+        self._snapshot = plan.snapshot.format_snapshot
+        self.paths: list[str] = plan.paths.to_pylist()
+        self._may_be_plain = self._candidates()
+        self._constants = _IdentityValues(plan)
         self._roots: dict[bytes, _Root | None] = {}
         self._layouts: dict[tuple[Any, ...], Layout | None] = {}
 
-    def layout_of(self, task: ScanTask) -> Layout | None:
-        """How polars finds the columns in the file of a task. None: it is not plain, or that is not certain."""
-        if not self._are_possible or task.deletes.num_rows or task.file_format != "parquet":
+    @cached_property
+    def tasks(self) -> list[ScanTask]:
+        """The files as tasks. To make them may read statistics."""
+        return list(tasks_of(self._plan))
+
+    def _candidates(self) -> list[bool]:
+        plan = self._plan
+        if plan.metadata_columns or any(_is_pattern(f.name) for f in plan.schema):
+            return [False] * len(plan)
+        formats = np.array(plan.survivors["file_format"].to_pylist(), object)
+        found: list[bool] = ((formats == "parquet") & (np.diff(plan.delete_files.offsets) == 0)).tolist()
+        return found
+
+    def layout_of(self, index: int) -> Layout | None:
+        """How polars finds the columns in a file of the plan. None: it is not plain, or that is not certain."""
+        path = self.paths[index]
+        if not self._may_be_plain[index] or scheme_of(path) is not None:
             return None
-        if task.length != task.size_bytes or scheme_of(task.path) is not None:
-            return None
-        footer = local_footer(task.path)
+        footer = local_footer(path)
         if footer is None:
             return None
-        constants = {i: v for i, v in identity_values(self._snapshot, task).items() if i in self._ids}
         if is_of_old_spark(footer):
-            return self._layout(self._root_of(task), constants, task.path)
-        begin = self._known(footer, task)
+            return self._layout(self._root_of(index), index)
+        begin = self._known(footer, index)
         if begin is None:
             return None
-        key = (begin, *constants.items())
+        key = begin, self._constants.key_of(index)
         if key not in self._layouts:
-            self._layouts[key] = self._layout(self._roots[begin], constants, task.path)
+            self._layouts[key] = self._layout(self._roots[begin], index)
         return self._layouts[key]
 
-    def _known(self, footer: bytes, task: ScanTask) -> bytes | None:
+    def _known(self, footer: bytes, index: int) -> bytes | None:
         """What footers with this schema begin with; the columns of the first such file are kept."""
         for begin in self._roots:
             if footer.startswith(begin):
                 return begin
         found = schema_bytes(footer)
         if found is not None:
-            self._roots[found] = self._root_of(task)
+            # What finds columns in files, the mapping of names, may be another in another version.
+            cache, key = self._plan.snapshot.cache, ("schema of files", self._snapshot.version, found)
+            root = cache.find(key)
+            if root is None:
+                root = self._root_of(index)
+                cache.keep(key, root, len(found) + (0 if root is None else root.columns.leaves.stop * _NODE_BYTES))
+            self._roots[found] = root
         return found
 
-    def _root_of(self, task: ScanTask) -> _Root | None:
+    def _root_of(self, index: int) -> _Root | None:
         """The columns of a file. None: it cannot be opened."""
-        snapshot = self._scan.snapshot
+        snapshot, task = self._plan.snapshot, self.tasks[index]
         try:
             with open_data_file(snapshot.storage, task, self._snapshot.name_mapping, snapshot.cache) as file:
                 leaves = file.footer.metadata.schema  # type: ignore[attr-defined]
@@ -126,13 +153,13 @@ class PlainFiles:
         except (TableFormatsError, OSError):
             return None
 
-    def _layout(self, found: _Root | None, constants: Mapping[int, pa.Scalar], path: str) -> Layout | None:
+    def _layout(self, found: _Root | None, index: int) -> Layout | None:
         if found is None:
             return None
-        root = found.columns
+        root, constants = found.columns, self._constants.of(index)
         try:
-            resolver = Resolver(root, self._snapshot.name_mapping, constants, path)
-            columns = resolver.project(self._scan.schema.fields).plain_columns()
+            resolver = Resolver(root, self._snapshot.name_mapping, constants, self.paths[index])
+            columns = resolver.project(self._plan.schema.fields).plain_columns()
         except TableFormatsError:
             return None
         if columns is None:
@@ -154,6 +181,35 @@ class PlainFiles:
             return pl.lit(value.as_py(), dtype=self._schema[f.name])
         except (ValueError, OverflowError, TypeError):
             return None
+
+
+class _IdentityValues:
+    """The partition values of the files of a plan that equal the value of one of its columns."""
+
+    def __init__(self, plan: FilePlan) -> None:
+        wanted, specs = {f.id for f in plan.schema}, plan.snapshot.format_snapshot.specs
+        self._by_spec = {
+            number: [f for f in spec.fields if f.transform.name == "identity" and f.source_id in wanted]
+            for number, spec in specs.items()
+        }
+        self._partition = plan.survivors["partition"].combine_chunks() if any(self._by_spec.values()) else None
+        self._specs = plan.survivors["spec_id"].to_pylist() if self._partition is not None else []
+
+    def of(self, index: int) -> dict[int, pa.Scalar]:
+        """The values of a file, by the ids of the columns."""
+        if self._partition is None:
+            return {}
+        fields = self._by_spec.get(self._specs[index], ())
+        return {f.source_id: self._partition.field(str(f.id))[index] for f in fields}
+
+    def key_of(self, index: int) -> tuple[object, ...]:
+        """What is equal for files with the same values."""
+        return tuple((i, _hashable(value)) for i, value in self.of(index).items())
+
+
+def _hashable(value: pa.Scalar) -> object:
+    # Zeros of both signs are equal, and Python lacks some times.
+    return str(value) if pa.types.is_floating(value.type) or pa.types.is_temporal(value.type) else value.as_py()
 
 
 def _is_pattern(name: str) -> bool:

@@ -14,11 +14,11 @@ from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any
 
 from ...errors import InvalidPredicateError, UnsupportedFeatureError
-from ...expressions.tree import TRUE, And, Expression, conjunction
+from ...expressions.tree import TRUE, Expression, conjunction
 from ...planning.plan import FilePlan
 from ...planning.planner import plan_scan
 from ...planning.request import ScanRequest
-from ...planning.tasks import ScanTask, tasks_of
+from ...planning.residuals import residuals
 from ...schema import Schema
 from ..arrow import read_batches
 from .plain_files import Layout, PlainFiles
@@ -33,6 +33,8 @@ __all__ = ["TableSource", "lazy_frame"]
 
 _FIRST_FILES, _MOST_FILES = 16, 1024
 """So many files are looked at together, twice as many each time: a query may end early."""
+_CHUNK_ROWS = 100_000
+"""About how many rows polars gives at a time; those of small files it joins."""
 
 
 def lazy_frame(scan: ScanRequest) -> polars.LazyFrame:
@@ -68,9 +70,9 @@ class TableSource:
         used = {*names, *(() if predicate is None else predicate.meta.root_names())}
         fields = tuple(f for f in scan.schema if f.name in used)
         condition = TRUE if predicate is None or limits else _condition(predicate, scan, schema)
-        filter = conjunction(scan.filter, condition)
-        scan = replace(scan, schema=Schema(fields, scan.schema.id), filter=filter, limit=None)
-        reader = _Reader(plan_scan(scan), condition, None if limits else predicate, schema)
+        wanted = Schema(fields, scan.schema.id)
+        scan = replace(scan, schema=wanted, filter=conjunction(scan.filter, condition), limit=None)
+        reader = _Reader(plan_scan(scan), self._scan.filter, None if limits else predicate, schema)
         with closing(reader.frames(min(limits, default=None))) as frames:
             is_empty = True
             for frame in frames:
@@ -105,19 +107,18 @@ class _Reader:
     Parameters
     ----------
     plan : FilePlan
-    condition : Expression
-        The part of its filter that holds for all rows for which ``predicate`` is true.
+        Its filter may have more conditions than ``own``, which hold for all rows for which ``predicate`` is true.
+    own : Expression
+        What must hold for the rows beside ``predicate``.
     predicate : polars.Expr, optional
     schema : dict of str to polars.DataType
     """
 
-    def __init__(
-        self, plan: FilePlan, condition: Expression, predicate: polars.Expr | None, schema: dict[str, Any]
-    ) -> None:
+    def __init__(self, plan: FilePlan, own: Expression, predicate: polars.Expr | None, schema: dict[str, Any]) -> None:
         self._plan, self._predicate, self._schema = plan, predicate, schema
         self._names = plan.schema.names
-        self._implied = set(_terms(condition))
-        self._files = PlainFiles(plan.scan, schema)
+        self._files = PlainFiles(plan, schema)
+        self._residuals = None if own == TRUE else residuals(plan, own)
 
     def frames(self, limit: int | None) -> _Frames:
         """The rows for which the predicate is true; at most so many."""
@@ -131,26 +132,26 @@ class _Reader:
                         if limit <= 0:
                             return
 
-    def _runs(self) -> Iterator[tuple[list[ScanTask], list[Layout] | None]]:
-        """Neighbouring files that polars reads, each with its layout, and others (None)."""
-        tasks, count = tasks_of(self._plan), _FIRST_FILES
-        while found := list(islice(tasks, count)):
+    def _runs(self) -> Iterator[tuple[list[int], list[Layout] | None]]:
+        """The numbers of neighbouring files that polars reads, with the layout of each, and of others (None)."""
+        numbers, count = iter(range(len(self._plan))), _FIRST_FILES
+        while found := list(islice(numbers, count)):
             count = min(2 * count, _MOST_FILES)
-            for is_plain, group in groupby(((t, self._layout_of(t)) for t in found), lambda pair: pair[1] is not None):
+            for is_plain, group in groupby(((i, self._layout_of(i)) for i in found), lambda pair: pair[1] is not None):
                 pairs = list(group)
-                yield [task for task, _ in pairs], [layout for _, layout in pairs if layout] if is_plain else None
+                yield [i for i, _ in pairs], [layout for _, layout in pairs if layout] if is_plain else None
 
-    def _layout_of(self, task: ScanTask) -> Layout | None:
+    def _layout_of(self, number: int) -> Layout | None:
         # What is left of the scan's own filter is evaluated by our reader.
-        if not self._implied.issuperset(_terms(task.residual)):
+        if self._residuals is not None and self._residuals[number] != TRUE:
             return None
-        return self._files.layout_of(task)
+        return self._files.layout_of(number)
 
-    def _by_arrow(self, tasks: Sequence[ScanTask], skipped: int = 0) -> _Frames:
+    def _by_arrow(self, numbers: Sequence[int], skipped: int = 0) -> _Frames:
         """The rows of some files, as our reader makes them, without the first ones."""
         import polars as pl
 
-        with read_batches(self._plan, tasks) as batches:
+        with read_batches(self._plan, [self._files.tasks[i] for i in numbers]) as batches:
             for batch in batches:
                 frame: Any = pl.from_arrow(batch)
                 frame.columns = self._names  # it names columns without a name
@@ -162,17 +163,17 @@ class _Reader:
                 yield frame.slice(skipped)
                 skipped = 0
 
-    def _by_polars(self, tasks: Sequence[ScanTask], layouts: Sequence[Layout], limit: int | None) -> _Frames:
+    def _by_polars(self, numbers: Sequence[int], layouts: Sequence[Layout], limit: int | None) -> _Frames:
         """The same rows, as polars reads them."""
         import polars as pl
 
         required = {name for layout in layouts for name in layout.required}
         given, frames = 0, None
         try:
-            lazy = self._scanned(tasks, layouts)
+            lazy = self._scanned(numbers, layouts)
             if limit is not None:
                 lazy = lazy.head(limit)
-            frames = iter(lazy.collect_batches(lazy=True))
+            frames = iter(lazy.collect_batches(chunk_size=_CHUNK_ROWS, lazy=True))
         except pl.exceptions.PolarsError:
             pass
         while frames is not None:
@@ -186,16 +187,16 @@ class _Reader:
                 break
             given += frame.height
             yield frame
-        yield from self._by_arrow(tasks, given)
+        yield from self._by_arrow(numbers, given)
 
-    def _scanned(self, tasks: Iterable[ScanTask], layouts: Iterable[Layout]) -> polars.LazyFrame:
+    def _scanned(self, numbers: Iterable[int], layouts: Iterable[Layout]) -> polars.LazyFrame:
         import polars as pl
 
         found = []
-        for layout, group in groupby(zip(tasks, layouts, strict=True), lambda pair: pair[1]):
+        for layout, group in groupby(zip(numbers, layouts, strict=True), lambda pair: pair[1]):
             schema = {stored: self._schema[name] for name, stored in layout.stored.items()}
             lazy = pl.scan_parquet(
-                [task.path for task, _ in group],
+                [self._files.paths[i] for i, _ in group],
                 schema=schema,
                 extra_columns="ignore",
                 glob=False,
@@ -204,9 +205,3 @@ class _Reader:
             found.append(lazy.select([layout.column(name) for name in self._names]))
         lazy = found[0] if len(found) == 1 else pl.concat(found)
         return lazy if self._predicate is None else lazy.filter(self._predicate)
-
-
-def _terms(condition: Expression) -> Sequence[Expression]:
-    if condition == TRUE:
-        return ()
-    return condition.children if isinstance(condition, And) else (condition,)

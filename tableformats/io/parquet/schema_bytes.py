@@ -16,9 +16,10 @@ from .._thrift_write import write_struct
 
 __all__ = ["is_of_old_spark", "local_footer", "schema_bytes"]
 
-_TAIL = 1 << 14
+_TAIL = 1 << 13
 """So many bytes are read of the end of a file first: most footers are shorter."""
 _END_BYTES = 8
+_FLAGS = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
 _MAGIC = b"PAR1"
 _VERSION, _SCHEMA = 1, 2
 _NEXT_FIELD = b"\x16"
@@ -33,31 +34,35 @@ def local_footer(path: str) -> bytes | None:
     What is no regular file is not opened.
     """
     try:
-        if not stat.S_ISREG(os.stat(path).st_mode):
+        found = os.stat(path)
+        if not stat.S_ISREG(found.st_mode):
             return None
-        file = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0))
+        file = os.open(path, _FLAGS)
     except (OSError, ValueError):
         return None
     try:
-        with open(file, "rb", buffering=0) as opened:
-            return _footer_of(opened.fileno())
+        return _footer_of(file, found.st_size)
     except OSError:
         return None
+    finally:
+        os.close(file)
 
 
-def _footer_of(file: int) -> bytes | None:
-    size = os.fstat(file).st_size
+def _footer_of(file: int, size: int) -> bytes | None:
     start = max(size - _TAIL, 0)
-    os.lseek(file, start, os.SEEK_SET)
-    tail = os.read(file, size - start)
+    tail = _read(file, start, size - start)
     length = int.from_bytes(tail[-_END_BYTES:-4], "little")
     if len(tail) != size - start or tail[-4:] != _MAGIC or length > size - _END_BYTES - len(_MAGIC):
         return None
     if length <= len(tail) - _END_BYTES:
         return tail[-_END_BYTES - length : -_END_BYTES]
-    os.lseek(file, size - _END_BYTES - length, os.SEEK_SET)
-    found = os.read(file, length)
+    found = _read(file, size - _END_BYTES - length, length)
     return found if len(found) == length else None
+
+
+def _read(file: int, start: int, length: int) -> bytes:
+    os.lseek(file, start, os.SEEK_SET)
+    return os.read(file, length)
 
 
 def schema_bytes(footer: bytes) -> bytes | None:
