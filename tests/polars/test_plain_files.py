@@ -12,10 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import tableformats as tf
-from tableformats.errors import CorruptMetadataError
 from tableformats.io.parquet.schema_bytes import is_of_old_spark, local_footer, schema_bytes
 from tableformats.schema import DecimalType, Field, ListType, MapType, StructType, Type, primitive
-from tests.polars.test_lazy_frames import check, readers
+from tests.polars.test_lazy_frames import DAMAGE, IS_OLD, check, readers
 from tests.support.arrow_fakes import FakeFile, snapshot_of
 
 pl = pytest.importorskip("polars")
@@ -114,6 +113,7 @@ def test_read_by_arrow(
         assert readers["polars"] and not readers["arrow"], "the other column is plain"
 
 
+@pytest.mark.skipif(IS_OLD, reason="polars takes NULL in maps of Arrow for an empty map")
 def test_maps(tmp_path: Path) -> None:
     kind = MapType(Field(3, "key", primitive("string")), Field(4, "value", LONG))
     check(one_file(tmp_path, pa.array([[("k", 1)], None], pa.map_(pa.string(), pa.int64())), kind))
@@ -123,15 +123,15 @@ def test_required_columns(tmp_path: Path, readers: dict[str, list[str]]) -> None
     scan = one_file(tmp_path, pa.array([1, 2]), "long", required=True)
     check(scan)
     assert readers["polars"] and not readers["arrow"]
-    with pytest.raises(CorruptMetadataError, match="a required column holds NULL"):
+    with pytest.raises(DAMAGE, match="a required column holds NULL"):
         one_file(tmp_path, pa.array([1, None]), "long", required=True).to_polars(lazy=True).collect()
     nested = StructType((Field(3, "u", LONG, required=True),))
-    with pytest.raises(CorruptMetadataError, match="a required column holds NULL"):
+    with pytest.raises(DAMAGE, match="a required column holds NULL"):
         one_file(tmp_path, pa.array([{"u": None}]), nested).to_polars(lazy=True).collect()
     missing = snapshot_of(
         tmp_path, [Field(1, "id", LONG), Field(9, "z", LONG, required=True)], [FakeFile(f"{tmp_path}/f.parquet", 1)]
     )
-    with pytest.raises(CorruptMetadataError, match="or the file lacks it"):
+    with pytest.raises(DAMAGE, match="or the file lacks it"):
         missing.scan().to_polars(lazy=True).collect()
 
 

@@ -77,7 +77,9 @@ class _Translation:
         if inputs is None:
             return None
         if _is_made_of(e, inputs, operator.and_):
-            return _joined(And, [c for c in map(self.implied, reversed(inputs)) if c is not None])
+            # The last ones first: before them stands what may be a long chain.
+            found = [condition for condition in map(self.implied, inputs) if condition is not None]
+            return _joined(And, found[::-1])
         if _is_made_of(e, inputs, operator.or_):
             return _all_joined(Or, [self.implied(c) for c in reversed(inputs)])
         return self._leaf(e, inputs)
@@ -199,8 +201,12 @@ def _constants(literal: Any, kind: Type, dtype: Any, many: bool = False) -> list
     values = pl.select(literal).to_series()
     if many and isinstance(values.dtype, pl.List) and len(values) == 1:
         values = values.explode()
-    is_integer = isinstance(kind, PrimitiveType) and kind.name in _INTEGERS
-    is_same = values.dtype.is_integer() if is_integer else values.dtype == dtype
+    if isinstance(kind, DecimalType):  # numbers, whatever their digits
+        is_same = isinstance(values.dtype, pl.Decimal)
+    elif isinstance(kind, PrimitiveType) and kind.name in _INTEGERS:
+        is_same = values.dtype.is_integer()
+    else:
+        is_same = values.dtype == dtype
     if not is_same or values.null_count() or (len(values) != 1 and not many):
         return None
     try:

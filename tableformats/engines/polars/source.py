@@ -14,13 +14,14 @@ from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any
 
 from ...errors import InvalidPredicateError, UnsupportedFeatureError
-from ...expressions.tree import TRUE, Expression, conjunction
+from ...expressions.tree import TRUE, BoundColumn, Expression, columns_of, conjunction
 from ...planning.plan import FilePlan
 from ...planning.planner import plan_scan
 from ...planning.request import ScanRequest
 from ...planning.residuals import residuals
-from ...schema import Schema
+from ...schema import Field, Schema
 from ..arrow import read_batches
+from .conditions import same_condition
 from .plain_files import Layout, PlainFiles
 from .predicates import implied_condition
 
@@ -53,10 +54,7 @@ class TableSource:
 
     def schema(self) -> dict[str, polars.DataType]:
         """The columns as polars calls their types."""
-        import polars as pl
-
-        empty: Any = pl.from_arrow(self._scan.schema.to_arrow().empty_table())
-        return dict(zip(self._scan.schema.names, empty.dtypes, strict=True))
+        return _types_of(self._scan.schema)
 
     def __call__(
         self, with_columns: list[str] | None, predicate: polars.Expr | None, n_rows: int | None, batch_size: int | None
@@ -70,6 +68,8 @@ class TableSource:
         used = {*names, *(() if predicate is None else predicate.meta.root_names())}
         fields = tuple(f for f in scan.schema if f.name in used)
         condition = TRUE if predicate is None or limits else _condition(predicate, scan, schema)
+        fields += _tested_columns(scan, fields)
+        schema = _types_of(fields)
         wanted = Schema(fields, scan.schema.id)
         scan = replace(scan, schema=wanted, filter=conjunction(scan.filter, condition), limit=None)
         reader = _Reader(plan_scan(scan), self._scan.filter, None if limits else predicate, schema)
@@ -80,6 +80,26 @@ class TableSource:
                 yield _chosen(frame if predicate is None or not limits else frame.filter(predicate), names)
         if is_empty:
             yield pl.DataFrame(schema={name: schema[name] for name in names})
+
+
+def _types_of(fields: Iterable[Field]) -> dict[str, polars.DataType]:
+    import polars as pl
+
+    schema = Schema(tuple(fields))
+    empty: Any = pl.from_arrow(schema.to_arrow().empty_table())
+    return dict(zip(schema.names, empty.dtypes, strict=True))
+
+
+def _tested_columns(scan: ScanRequest, fields: Iterable[Field]) -> tuple[Field, ...]:
+    """The columns that polars needs for the scan's own filter, and that are not among ``fields``."""
+    if scan.filter == TRUE or same_condition(scan.filter) is None:
+        return ()
+    missing = _top_columns(scan.filter) - {f.id for f in fields}
+    return tuple(f for f in scan.snapshot.schema if f.id in missing)
+
+
+def _top_columns(condition: Expression) -> set[int]:
+    return {column.path[0].id for column in columns_of(condition) if isinstance(column, BoundColumn)}
 
 
 def _chosen(frame: polars.DataFrame, names: Sequence[str]) -> polars.DataFrame:
@@ -119,6 +139,7 @@ class _Reader:
         self._names = plan.schema.names
         self._files = PlainFiles(plan, schema)
         self._residuals = None if own == TRUE else residuals(plan, own)
+        self._conditions: dict[Expression, polars.Expr | None] = {TRUE: None}
 
     def frames(self, limit: int | None) -> _Frames:
         """The rows for which the predicate is true; at most so many."""
@@ -142,10 +163,18 @@ class _Reader:
                 yield [i for i, _ in pairs], [layout for _, layout in pairs if layout] if is_plain else None
 
     def _layout_of(self, number: int) -> Layout | None:
-        # What is left of the scan's own filter is evaluated by our reader.
-        if self._residuals is not None and self._residuals[number] != TRUE:
-            return None
+        """How polars finds the columns in a file. None: our reader reads it."""
+        if self._residuals is not None:
+            residual = self._residuals[number]
+            if residual not in self._conditions:
+                is_known = _top_columns(residual) <= {f.id for f in self._plan.schema}
+                self._conditions[residual] = same_condition(residual) if is_known else None
+            if residual != TRUE and self._conditions[residual] is None:
+                return None
         return self._files.layout_of(number)
+
+    def _residual_of(self, number: int) -> Expression:
+        return TRUE if self._residuals is None else self._residuals[number]
 
     def _by_arrow(self, numbers: Sequence[int], skipped: int = 0) -> _Frames:
         """The rows of some files, as our reader makes them, without the first ones."""
@@ -193,15 +222,18 @@ class _Reader:
         import polars as pl
 
         found = []
-        for layout, group in groupby(zip(numbers, layouts, strict=True), lambda pair: pair[1]):
+        files = ((i, layout, self._residual_of(i)) for i, layout in zip(numbers, layouts, strict=True))
+        for (layout, residual), group in groupby(files, lambda file: file[1:]):
             schema = {stored: self._schema[name] for name, stored in layout.stored.items()}
             lazy = pl.scan_parquet(
-                [self._files.paths[i] for i, _ in group],
+                [self._files.paths[i] for i, _, _ in group],
                 schema=schema,
                 extra_columns="ignore",
                 glob=False,
                 hive_partitioning=False,
             )
-            found.append(lazy.select([layout.column(name) for name in self._names]))
+            lazy = lazy.select([layout.column(name) for name in self._names])
+            condition = self._conditions[residual]
+            found.append(lazy if condition is None else lazy.filter(condition))
         lazy = found[0] if len(found) == 1 else pl.concat(found)
         return lazy if self._predicate is None else lazy.filter(self._predicate)
