@@ -278,6 +278,8 @@ def test_marks_in_the_place_of_credentials(location: str, shown: str, user: str)
 def test_short_texts_are_no_secrets() -> None:
     redactor = Redactor({"a": "abc", "b": "abcd", "n": {"c": [b"efgh", ("ijkl",)]}}, ["s3://k:mno@b", "s3://k:pqrs@b"])
     assert redactor.redact("abc abcd efgh ijkl mno pqrs") == "abc *** *** *** mno ***"
+    assert Redactor({}, ["https://h/t?sig=secretvalue"]).redact("sig=secretvalue") == "***"
+    assert Redactor({}, ["s3://key:pass:word@b"]).redact("pass:word") == "***"
     nested = Redactor({"k": "secret", "m": "secret and more"}, ())
     assert nested.redact("secret and more") == "***" and bool(nested) and not NOTHING
 

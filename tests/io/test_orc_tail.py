@@ -214,6 +214,19 @@ def test_chunks_that_are_longer_than_they_may_be() -> None:
             tail_of(cut, (2, 1), (3, 1 << 12))
 
 
+def test_what_the_script_need_not_say() -> None:
+    """A footer without a length is empty, and chunks without a size are too long."""
+    assert tail_of(STRIPES, before=b"").stripes() is not None
+    for script in (message((2, 0)), message((2, 0), (1, 0))):
+        tail = OrcTail(pa.BufferReader(b"ORC" + script + bytes([len(script)])))
+        assert tail.stripes() == [] and tail._footer == b""
+    with pytest.raises(ValueError, match="damaged"):
+        tail_of(chunk(b"\x08", False), (2, 1))
+    zone = message((3, b"UTC"))
+    footer = footer_of([], [], message((2, 5), (4, len(zone))))
+    assert list(tail_of(footer, before=b"index" + zone)._writer_zones()) == ["UTC"]
+
+
 def test_no_codec_is_said_by_nothing_or_by_0() -> None:
     for script in ((), ((2, 0),)):
         assert tail_of(STRIPES, *script).stripes() == [(i, i * i) for i in range(100)]
