@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -19,6 +20,7 @@ from tableformats_delta.checkpoints.checkpoint_files import (
     _sidecar,
     expand,
     read_metadata,
+    reading_ahead,
 )
 from tableformats_delta.checkpoints.damage import guard_parquet
 from tableformats_delta.log.listing import Checkpoint, LogFile
@@ -187,6 +189,46 @@ def test_more_actions_than_allowed(tmp_path: Path) -> None:
         else:
             with pytest.raises(tf.LimitExceededError, match="4 actions of a checkpoint file"):
                 file.actions()
+
+
+def test_a_local_file_is_the_same_at_each_opening(tmp_path: Path) -> None:
+    """One that is replaced while it is opened first is opened again; later it is refused."""
+    file = written(tmp_path, adds("a"), add=ADD)
+    stamps = [(1, 1), (2, 2), (3, 3), (3, 3), (3, 3), (4, 4)]
+    file.storage.stamp_of = lambda path: stamps.pop(0)  # type: ignore[method-assign, misc]
+    file.open_source().close()
+    assert len(stamps) == 2 and file._stamp == (3, 3)
+    file.open_source().close()
+    with pytest.raises(tf.CorruptMetadataError, match="another writer replaced"):
+        file.open_source()
+    assert stamps == []
+
+
+class Ahead:
+    """A store that notes what is read ahead."""
+
+    is_local = False
+
+    def __init__(self) -> None:
+        self.asked: list[Any] = []
+
+    def reading_ahead(self, others: Any, files: Any = (), whole: bool = True) -> Any:
+        self.asked.append(([*others], [(one.name, one.size) for one in files], whole))
+        return nullcontext()
+
+
+def test_files_that_are_read_ahead() -> None:
+    """Small ones whole, and of others the ends."""
+    store: Any = Ahead()
+    with reading_ahead([CheckpointFile(store, "/t/a", 5)]):
+        assert store.asked == [([], [("a", 5)], True), ([], [], False)]
+    store.asked.clear()
+    with reading_ahead([CheckpointFile(store, "/t/a", 5), CheckpointFile(store, "/t/b", 6, whole=False)]):
+        assert store.asked == [([], [("a", 5)], True), ([], [("b", 6)], False)]
+    store.asked.clear()
+    store.is_local = True
+    with reading_ahead([CheckpointFile(store, "/t/a", 5)]), reading_ahead([]):
+        assert store.asked == []
 
 
 # ---- sidecars --------------------------------------------------------------------------------------------------------

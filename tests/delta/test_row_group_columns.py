@@ -17,6 +17,7 @@ from tableformats_delta.checkpoints.row_group_reader import (
     RowGroupReader,
     _columns,
     _ends,
+    _GroupStatistics,
     _is_action,
     member_of,
     typed,
@@ -143,6 +144,15 @@ def test_files_as_rows() -> None:
     assert (caught.value.path, caught.value.field) == (FILE, "add.size")
 
 
+def test_texts_that_are_none() -> None:
+    """What pages hold need not be UTF-8."""
+    wrong = pa.Array.from_buffers(TEXT, 1, [None, pa.array([0, 1], pa.int32()).buffers()[1], pa.py_buffer(b"\xff")])
+    column = pa.StructArray.from_arrays([wrong, pa.array([1])], ["path", "size"])
+    wanted = [field for field in file_schema() if field.name in ("path", "size")]
+    with pytest.raises(pa.ArrowInvalid):
+        _columns(column, wanted, FILE)
+
+
 # ---- pieces ----------------------------------------------------------------------------------------------------------
 
 
@@ -217,7 +227,7 @@ def test_cursors_are_kept(stored: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert reader._cursors == {}
 
 
-@pytest.mark.parametrize(("rows", "batch", "last"), [(7, 3, 6), (6, 3, 3), (1, 3, 0), (0, 3, 0), (4, 3, 3)])
+@pytest.mark.parametrize(("rows", "batch", "last"), [(7, 3, 6), (6, 3, 3), (1, 3, 0), (0, 3, 0), (3, 3, 0), (4, 3, 3)])
 def test_where_the_last_batch_begins(rows: int, batch: int, last: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(row_group_reader, "_BATCH_ROWS", batch)
     group = RowGroup(lambda: None, FILE, 0, rows, ADD)  # type: ignore[arg-type, return-value]
@@ -291,3 +301,39 @@ def test_parsed_statistics_of_some_rows(
         assert parsed is None or parsed.type == pa.struct([("numRecords", NUMBER)])
         found += [] if parsed is None else [value["numRecords"] for value in parsed.to_pylist()]
     assert found == [[1, 2, 3][row] for row in (range(3) if rows is None else rows)]
+
+
+class Pieces:
+    """A row group whose statistics come in pieces of two rows."""
+
+    path = FILE
+
+    def has(self, name: str) -> bool:
+        return True
+
+    def pieces(self, columns: Any, start: int, stop: int, n_rows: int) -> Iterator[tuple[int, pa.StructArray]]:
+        for place in range(start, stop, 2):
+            numbers = [{"numRecords": n} for n in range(place, place + 2)]
+            rows = [{"stats": stats(one["numRecords"]), "stats_parsed": one} for one in numbers]
+            yield (
+                place,
+                pa.array(rows, pa.struct([("stats", TEXT), ("stats_parsed", pa.struct([("numRecords", NUMBER)]))])),
+            )
+
+
+@pytest.mark.parametrize(
+    ("mask", "rows", "found"),
+    [
+        ("111111", None, [10, 11, 12, 13, 14, 15]),
+        ("111111", [1, 3, 4], [11, 13, 14]),
+        ("101101", None, [10, 12, 13, 15]),
+        ("101101", [1, 3], [12, 15]),
+        ("100001", [1], [15]),
+    ],
+)
+def test_statistics_of_several_pieces(mask: str, rows: list[int] | None, found: list[int]) -> None:
+    source = _GroupStatistics(Pieces(), 10, pa.array([one == "1" for one in mask]))  # type: ignore[arg-type]
+    chosen = None if rows is None else np.array(rows, np.int64)
+    parsed = source.parsed([("numRecords",)], chosen)
+    assert parsed is not None and parsed.field("numRecords").to_pylist() == found
+    assert source.scan([], chosen).record_counts.to_pylist() == found

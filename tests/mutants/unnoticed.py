@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.mutants.unnoticed_core import IN_CORE
+from tests.mutants.unnoticed_delta import DELTA
 from tests.mutants.unnoticed_readers import OF_ICEBERG_READERS
 
 TUNED = frozenset(
@@ -41,6 +42,7 @@ TUNED = frozenset(
 """Numbers that choose between two ways to the same answer: on which side they themselves lie decides the time alone."""
 EQUIVALENT: dict[str, str] = {
     **OF_ICEBERG_READERS,
+    **DELTA,
     "plugins/iceberg/tableformats_iceberg/write/commit/manifest_merging.py:_packed_from_the_end: 0 -> 1": (
         "the first manifest begins a group, which sets the size again"
     ),
@@ -120,37 +122,9 @@ EQUIVALENT: dict[str, str] = {
         f"tableformats/expressions/functions/arithmetic.py:_round: {change}": "the values are the same, made one by one"
         for change in ("digits >= 0 -> (digits > 0)", "0 -> 1 (number 4)")
     },
-    **{
-        f"plugins/delta/tableformats_delta/schema/generated_columns.py:{change}": "no part of a time is below 0"
-        for change in (
-            "_Parts.ranges: 1 -> 2",
-            "_Formatted.ranges: 1 -> 2",
-            "_Formatted.ranges: 1 -> 2 (number 2)",
-        )
-    },
-    **{
-        f"plugins/delta/tableformats_delta/schema/generated_columns.py:{change}": "what is not known has no bounds"
-        for change in ("_micros: 0 -> 1", "_civil: 1 -> 2 (number 4)")
-    },
-    **{
-        f"plugins/delta/tableformats_delta/schema/{change}": reason
-        for change, reason in {
-            "partition_values.py:_texts_of: 0 -> 1": "what stands in the place of a key that is NULL names nothing",
-            "partition_values.py:_texts_of: 1 -> 2": "whether texts are taken as they are decides the time alone",
-            "schema_string.py:_with_all_ids: 0 -> 1": "a mapped schema without ids has no fields",
-        }.items()
-    },
     "plugins/delta/tableformats_delta/write/actions.py:CommitContext.timestamp: 0 -> 1": (
         "the clock is past the first milliseconds of 1970"
     ),
-    **{
-        f"plugins/delta/tableformats_delta/{place}": "a cache of one byte keeps nothing"
-        for place in (
-            "maintenance/cleanup.py:_unused_sidecars: 0 -> 1 (number 3)",
-            "maintenance/kept_files.py:_of_checkpoints: 0 -> 1",
-            "verification/checkpoint_contents.py:CheckpointContents.read: 0 -> 1",
-        )
-    },
     **{
         f"plugins/iceberg/tableformats_iceberg/changes/row_changes.py:{name}: False -> True": (
             "codes of paths have no nulls, so that nothing is copied"
@@ -214,29 +188,6 @@ EQUIVALENT: dict[str, str] = {
     "plugins/delta/tableformats_delta/write/target.py:_changes_target: 1 -> 2": "any id will do that no column has",
     "plugins/delta/tableformats_delta/snapshot/table_state.py:_files_ahead: segment.checksum.version == segment.version"
     " -> (segment.checksum.version != segment.version)": "which files are read ahead decides the time alone",
-    **{
-        f"plugins/delta/tableformats_delta/maintenance/replay.py:{change}": (
-            "how much is read at once, and ahead, decides the time alone"
-        )
-        for change in (
-            "Replay._commits: _RUN_BYTES // _RUN_FILES -> (_RUN_BYTES * _RUN_FILES)",
-            "Replay._commits: 1 -> 2",
-            "Replay._of_parquet: 2 -> 3",
-            "_ahead: ahead(items, count) if size > _FEW_BYTES else items"
-            " -> (items if size > _FEW_BYTES else ahead(items, count))",
-        )
-    },
-    **{
-        f"plugins/delta/tableformats_delta/maintenance/after_commit.py:{change}": (
-            "how much memory what is cached counts for decides the time alone"
-        )
-        for change in (
-            "keep_up: 2 * file.size -> (2 + file.size)",
-            "keep_up: 2 -> 3",
-            "keep_up: 4096 -> 4097",
-            "_checkpoint: 64 -> 65",
-        )
-    },
     **{
         f"plugins/iceberg/tableformats_iceberg/write/swap.py:_encoded: {change}": "the text is the same when inflated"
         for change in ("6 -> 7", "0 -> 1")
@@ -343,19 +294,6 @@ EQUIVALENT: dict[str, str] = {
         for change in (
             "known in (int, float) and type(value) in (int, float)"
             " -> ((known in (int, float)) or (type(value) in (int, float)))",
-        )
-    },
-    **{
-        f"plugins/delta/tableformats_delta/verification/{change}": "what is looked at one by one decides the time alone"
-        for change in (
-            "file_rules.py:_are_plainly_right: 2 -> 3",
-            "file_rules.py:_are_plainly_right: 63 -> 64",
-            "file_rules.py:_are_plainly_right: least <= greatest -> (least < greatest)",
-            "plain_statistics.py:_read: 0 -> 1",
-            "plain_statistics.py:_read: 1 -> 2",
-            "plain_statistics.py:_read: 1 -> 2 (number 3)",
-            "checkpoint_contents.py:CheckpointContents.read: 0 -> 1 (number 2)",
-            "log_rules.py:checkpoint_violations: len(keys[kind]) < len(every) -> (len(keys[kind]) <= len(every))",
         )
     },
     "plugins/iceberg/tableformats_iceberg/deletes/delete_index.py:DeleteIndex.pairs: "

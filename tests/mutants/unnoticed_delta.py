@@ -1,0 +1,79 @@
+"""Random mutants of the Delta plugin that nobody can notice: a part of :data:`.unnoticed.EQUIVALENT`."""
+
+from __future__ import annotations
+
+_CHANGES: dict[str, str] = {
+    **{
+        f"maintenance/replay.py:{change}": ("how much is read at once, and ahead, decides the time alone")
+        for change in (
+            "Replay._commits: _RUN_BYTES // _RUN_FILES -> (_RUN_BYTES * _RUN_FILES)",
+            "Replay._commits: 1 -> 2",
+            "Replay._of_parquet: 2 -> 3",
+            "_ahead: ahead(items, count) if size > _FEW_BYTES else items"
+            " -> (items if size > _FEW_BYTES else ahead(items, count))",
+        )
+    },
+    **{
+        f"maintenance/after_commit.py:{change}": ("how much memory what is cached counts for decides the time alone")
+        for change in (
+            "keep_up: 2 * file.size -> (2 + file.size)",
+            "keep_up: 2 -> 3",
+            "keep_up: 4096 -> 4097",
+            "_checkpoint: 64 -> 65",
+        )
+    },
+    **{
+        place: "a cache of one byte keeps nothing"
+        for place in (
+            "maintenance/cleanup.py:_unused_sidecars: 0 -> 1 (number 3)",
+            "maintenance/kept_files.py:_of_checkpoints: 0 -> 1",
+            "verification/checkpoint_contents.py:CheckpointContents.read: 0 -> 1",
+        )
+    },
+    **{
+        f"schema/generated_columns.py:{change}": "no part of a time is below 0"
+        for change in (
+            "_Parts.ranges: 1 -> 2",
+            "_Formatted.ranges: 1 -> 2",
+            "_Formatted.ranges: 1 -> 2 (number 2)",
+        )
+    },
+    **{
+        f"schema/generated_columns.py:{change}": "what is not known has no bounds"
+        for change in ("_micros: 0 -> 1", "_civil: 1 -> 2 (number 4)")
+    },
+    **{
+        f"schema/{change}": reason
+        for change, reason in {
+            "partition_values.py:_texts_of: 0 -> 1": "what stands in the place of a key that is NULL names nothing",
+            "partition_values.py:_texts_of: 1 -> 2": "whether texts are taken as they are decides the time alone",
+            "schema_string.py:_with_all_ids: 0 -> 1": "a mapped schema without ids has no fields",
+        }.items()
+    },
+    **{
+        f"verification/{change}": "what is looked at one by one decides the time alone"
+        for change in (
+            "file_rules.py:_are_plainly_right: 2 -> 3",
+            "file_rules.py:_are_plainly_right: 63 -> 64",
+            "file_rules.py:_are_plainly_right: least <= greatest -> (least < greatest)",
+            "plain_statistics.py:_read: 0 -> 1",
+            "plain_statistics.py:_read: 1 -> 2",
+            "plain_statistics.py:_read: 1 -> 2 (number 3)",
+            "checkpoint_contents.py:CheckpointContents.read: 0 -> 1 (number 2)",
+            "log_rules.py:checkpoint_violations: len(keys[kind]) < len(every) -> (len(keys[kind]) <= len(every))",
+        )
+    },
+    **{
+        f"checkpoints/row_group_reader.py:{change}": "what is read ahead takes time alone"
+        for change in (
+            "ForwardCursor.__init__: ahead(batches, _PIECES_AHEAD) if decode_ahead else batches"
+            " -> (batches if decode_ahead else ahead(batches, _PIECES_AHEAD))",
+            "RowGroupReader.batches: ahead(batches, 1) if self._decode_ahead else batches"
+            " -> (batches if self._decode_ahead else ahead(batches, 1))",
+            "RowGroupReader.batches: 1 -> 2",
+            "_GroupStatistics._pieces: 0 -> 1",
+        )
+    },
+}
+"""{name of a change below the plugin's folder: why every answer, error and limit is the same}."""
+DELTA = {f"plugins/delta/tableformats_delta/{change}": reason for change, reason in _CHANGES.items()}
