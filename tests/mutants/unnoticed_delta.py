@@ -76,4 +76,4 @@ _CHANGES: dict[str, str] = {
     },
 }
 """{name of a change below the plugin's folder: why every answer, error and limit is the same}."""
-DELTA = {f"plugins/delta/tableformats_delta/{change}": reason for change, reason in _CHANGES.items()}
+IN_DELTA = {f"plugins/delta/tableformats_delta/{change}": reason for change, reason in _CHANGES.items()}
