@@ -123,6 +123,26 @@ def test_structs_of_texts(piece: int, monkeypatch: pytest.MonkeyPatch) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("kind", "low", "high"),
+    [
+        (STRING, "a", "b"),
+        (primitive("double"), 0.5, 1.5),
+        (primitive("date"), dt.date(2020, 1, 1), dt.date(2020, 1, 2)),
+        (DecimalType(5, 2), Decimal("1.50"), Decimal("2.00")),
+        (primitive("byte"), -1, 1),
+    ],
+)
+def test_structs_of_values(kind: Type, low: Any, high: Any) -> None:
+    columns = stats_columns(Schema((Field(1, "c", kind),)), (), {})
+    spelled = [
+        float(one) if isinstance(one, Decimal) else str(one) if isinstance(one, dt.date) else one for one in (low, high)
+    ]
+    value = {"numRecords": 2, "minValues": {"c": spelled[0]}, "maxValues": {"c": spelled[1]}, "nullCount": {"c": 1}}
+    (found,) = structs_of_texts(pa.array([json.dumps(value)]), columns).to_pylist()
+    assert found == {**value, "minValues": {"c": low}, "maxValues": {"c": high}, "tightBounds": None}
+
+
 # ---- texts of structs ------------------------------------------------------------------------------------------------
 
 

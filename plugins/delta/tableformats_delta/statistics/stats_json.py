@@ -102,7 +102,7 @@ class RawStatistics:
         raw = cls(pa.repeat(FALSE, n), pa.nulls(n, pa.int64()), pa.nulls(n, pa.bool_()))
         for leaf in leaves:
             raw.null_counts[leaf.id] = raw.record_counts
-            raw.lower[leaf.id] = raw.upper[leaf.id] = pa.nulls(n, leaf.raw_type or pa.null())
+            raw.lower[leaf.id] = raw.upper[leaf.id] = pa.nulls(n)
         return raw
 
 
