@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from pathlib import Path
 from typing import Any
 
 import fastavro
@@ -23,10 +24,12 @@ from tableformats_iceberg.manifests.entries import (
 )
 from tableformats_iceberg.manifests.manifest_list import DATA, DELETES, Manifest
 
+import tableformats as tf
 from tableformats.errors import CorruptMetadataError
 from tableformats.plugin import PartitionField, PartitionSpec, parse_transform, primitive
 from tableformats.plugin.report import ScanReport
 from tests.support.iceberg_manifests import SYNC, entry, entry_schema, manifest_bytes
+from tests.support.iceberg_tables import table_with
 
 UNPARTITIONED = {0: PartitionSpec(0, ())}
 FILE_PATH = 2147483546
@@ -236,6 +239,26 @@ def test_files_without_a_path() -> None:
     with pytest.raises(CorruptMetadataError, match="a required field is missing or null") as caught:
         read_entries(data, "m", listed(), EntriesRequest(UNPARTITIONED))
     assert caught.value.field == "file_path"
+
+
+@pytest.mark.parametrize("content", [0, 2])
+@pytest.mark.parametrize("number", [2**31, 2**32 + 1, -(2**31) - 1])
+def test_field_ids_of_more_than_32_bits(tmp_path: Path, content: int, number: int) -> None:
+    """They would be those of other columns. Data files have none, so that planning does not look at theirs."""
+    schema = entry_schema()
+    for member in schema["fields"][-1]["type"]["fields"]:
+        if member["name"] == "equality_ids":
+            member["type"][1]["items"] = "long"
+    files = [entry(f"/old/t/{i}", content=content, sequence_number=1, equality_ids=[2**31 - 1, i]) for i in (1, number)]
+    row = {"content": int(content > 0), "sequence_number": 1}
+    table = tf.open_table(table_with(tmp_path, (encoded(schema, *files), row)), relocate=True)
+    calls: list[Any] = [table.inspect.files, table.inspect.entries]
+    if content:
+        calls.append(lambda: table.snapshot().format_snapshot.delete_index)
+    for call in calls:
+        with pytest.raises(CorruptMetadataError, match="a field id does not fit into 32 bits") as caught:
+            call()
+        assert (caught.value.field, caught.value.path) == ("equality_ids", f"{tmp_path}/metadata/m0.avro")
 
 
 def encoded(schema: dict[str, Any], *files: dict[str, Any]) -> bytes:

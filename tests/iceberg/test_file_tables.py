@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import datetime as dt
+import io
 from pathlib import Path
 from typing import Any
 
+import fastavro
 import pyarrow as pa
 import pytest
 
 import tableformats as tf
-from tests.support.iceberg_manifests import entry, manifest_bytes
+from tests.support.iceberg_manifests import SYNC, entry, entry_schema, manifest_bytes
 from tests.support.iceberg_tables import FIELDS, snapshot_json, table_with
 
 SPECS = [
@@ -159,6 +161,26 @@ def test_metrics(table: tf.Table) -> None:
         assert second == {"a": NOTHING, "b": NOTHING, "s.x": NOTHING}
 
 
+def test_sizes_of_columns_that_are_null(tmp_path: Path) -> None:
+    """The value of a key may be null, and so may be a map."""
+    schema = entry_schema()
+    for member in schema["fields"][-1]["type"]["fields"]:
+        if member["name"] == "column_sizes":
+            member["type"][1]["items"]["fields"][1]["type"] = ["null", "long"]
+    sizes: list[list[dict[str, Any]] | None] = [pairs((1, None), (2, 7)), pairs((1, 5)), None, []]
+    out = io.BytesIO()
+    files = [entry(f"/old/t/{i}", **({} if one is None else {"column_sizes": one})) for i, one in enumerate(sizes)]
+    fastavro.writer(out, fastavro.parse_schema(schema), files, sync_marker=SYNC)
+    found = tf.open_table(table_with(tmp_path, (out.getvalue(), {})), relocate=True).inspect.files()
+    metrics = found["readable_metrics"].to_pylist()
+    assert [(row["a"]["column_size"], row["b"]["column_size"]) for row in metrics] == [
+        (None, 7),
+        (5, None),
+        (None, None),
+        (None, None),
+    ]
+
+
 def test_entries(table: tf.Table) -> None:
     """Numbers that are null are the manifest's for files that it added, and unknown for others."""
     found = table.inspect.entries()
@@ -201,6 +223,10 @@ def test_partitions(table: tf.Table) -> None:
         (3, 1, 0, 0),
         (0, 0, 0, 0),
     ]
+    files = [name for name in found.column_names if name.endswith("file_count")]
+    records = [name for name in found.column_names if name.endswith(("record_count", "in_bytes"))]
+    assert (len(files), {found.schema.field(name).type for name in files}) == (3, {pa.int32()})
+    assert (len(records), {found.schema.field(name).type for name in records}) == (4, {pa.int64()})
     assert found["last_updated_at"].to_pylist() == [at[0], at[0], at[1]]
     assert found["last_updated_snapshot_id"].to_pylist() == [7, 7, 8]
 

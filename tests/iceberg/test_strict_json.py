@@ -45,7 +45,7 @@ def test_memory_of_values_is_limited() -> None:
 @pytest.mark.parametrize(
     ("data", "message", "offset"),
     [
-        (b'{"a": 1, "b": 2, "a": 3}', "the JSON is malformed: the key 'a' stands twice in one object", None),
+        (b'{"b": 2, "a": 1, "a": 3}', "the JSON is malformed: the key 'a' stands twice in one object", None),
         (b'[1, "\xff"]', "the JSON is not UTF-8", 5),
         ('["é", x]'.encode(), "the JSON is malformed: Expecting value", 7),
         (b"[NaN]", "the JSON is malformed: NaN is no JSON number", None),

@@ -68,3 +68,26 @@ def test_what_is_read(tmp_path: Path) -> None:
     with pytest.raises(tf.UnsupportedFeatureError, match="the manifest is encrypted") as caught:
         table.read("/old/t/secret", "manifest")
     assert caught.value.field == "encryption-keys"
+
+
+@pytest.mark.parametrize(
+    ("location", "relocate", "stored", "shared"),
+    [
+        ("/old/t", True, ["/old/t/a", "/old/t/data/b"], ("/old/t/", "{d}/")),
+        ("/old/t", True, ["{d}/a", "{d}/b"], ("{d}/", "{d}/")),
+        ("/old/t", True, ["/old/t/a", "{d}/b"], None),
+        ("/old/t", True, ["a", "b"], None),
+        ("data/t", None, ["data/t/a"], None),
+        ("/old/t", True, [], None),
+    ],
+)
+def test_what_paths_that_are_checked_begin_with(
+    tmp_path: Path, location: str, relocate: bool | None, stored: list[str], shared: tuple[str, str] | None
+) -> None:
+    found = files(tmp_path, location, relocate).check(pa.array([one.format(d=tmp_path) for one in stored], pa.string()))
+    assert found == (None if shared is None else tuple(part.format(d=tmp_path) for part in shared))
+
+
+def test_paths_of_another_store_are_refused_when_they_are_checked(tmp_path: Path) -> None:
+    with pytest.raises(tf.PathNotAllowedError):
+        files(tmp_path, "/old/t").check(pa.array(["s3://b/t/a"]))

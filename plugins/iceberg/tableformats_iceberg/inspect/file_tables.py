@@ -197,7 +197,7 @@ def _file_columns(snapshot: SnapshotView, entries: Entries, raw: AvroColumns) ->
         **{name: _map_column(raw, name) for name in _MAPS},
         "key_metadata": raw[(DATA_FILE_ID, 131)].bytes_array(pa.binary()),
         "split_offsets": _list_column(raw, 132),
-        "equality_ids": _list_column(raw, 135).cast(pa.list_(pa.int32()), safe=False),
+        "equality_ids": _field_ids(raw),
         "sort_order_id": raw[(DATA_FILE_ID, 140)].int_array(pa.int32()),
         "first_row_id": files["first_row_id"],
         "referenced_data_file": raw.strings((DATA_FILE_ID, 143), "referenced_data_file"),
@@ -232,6 +232,14 @@ def _list_column(raw: AvroColumns, field_id: int) -> pa.Array:
     return pa.ListArray.from_arrays(
         _offsets(raw, (DATA_FILE_ID, field_id)), raw[(DATA_FILE_ID, field_id, ELEMENT)].int_array()
     )
+
+
+def _field_ids(raw: AvroColumns) -> pa.Array:
+    try:
+        return _list_column(raw, 135).cast(pa.list_(pa.int32()))
+    except pa.ArrowInvalid:
+        message = "a field id does not fit into 32 bits"
+        raise CorruptMetadataError(message, path=raw.source, field="equality_ids") from None
 
 
 def _file_sequence_numbers(entries: Entries, raw: AvroColumns, manifest: Manifest) -> pa.Array:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import base64
 import datetime as dt
-import math
 import uuid
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -175,8 +174,8 @@ def _text(scalar: pa.Scalar, field: PartitionField) -> str | None:
         return f"{1970 + value // 12:04}-{value % 12 + 1:02}"
     if unit == "hour":
         return f"{_EPOCH + dt.timedelta(days=value // 24)}-{value % 24:02}" if _is_a_day(value // 24) else str(value)
-    if isinstance(value, float) and math.isinf(value):
-        return "Infinity" if value > 0 else "-Infinity"
+    if isinstance(value, float):
+        return str(value).replace("inf", "Infinity")
     if str(field.type) == "uuid":
         return str(uuid.UUID(bytes=value))
     if isinstance(value, bytes):

@@ -440,7 +440,7 @@ def _file_columns(
     }
     if not is_data or not _all_parquet(raw[(DATA_FILE_ID, 101)]):
         columns["file_format"] = file_formats(raw)
-    return columns if is_data else columns | _delete_columns(raw, content)
+    return columns if is_data else columns | _delete_columns(raw, content, path)
 
 
 def _partition(raw: AvroColumns, spec: PartitionSpec, path: str) -> pa.Array:
@@ -503,7 +503,9 @@ def _int_lists(raw: AvroColumns, path: Path, kind: pa.DataType) -> pa.ListArray:
     return pa.ListArray.from_arrays(offsets, raw[elements].int_array(kind))
 
 
-def _delete_columns(raw: AvroColumns, content: np.ndarray) -> dict[str, pa.Array]:
+def _delete_columns(raw: AvroColumns, content: np.ndarray, path: str) -> dict[str, pa.Array]:
+    ids = raw[(DATA_FILE_ID, 135, ELEMENT)].values
+    _refuse(ids != ids.astype(np.int32), "a field id does not fit into 32 bits", path, "equality_ids")
     return {
         "content": to_arrow(content.astype(np.int32)),
         "equality_ids": _int_lists(raw, (DATA_FILE_ID, 135), pa.int32()),
