@@ -149,6 +149,14 @@ def test_entries_that_are_none(content: int, file: dict[str, Any], words: str, f
     assert (caught.value.field, caught.value.path) == (field, "m")
 
 
+@pytest.mark.parametrize(("octet", "words"), [(b"\0", "a string holds NUL"), (b"\xff", "a string is not UTF-8")])
+def test_paths_that_are_no_text(octet: bytes, words: str) -> None:
+    data = manifest_bytes([entry("a*b")]).replace(b"a*b", b"a" + octet + b"b")
+    with pytest.raises(CorruptMetadataError, match=words) as caught:
+        read_entries(data, "m", listed(), EntriesRequest(UNPARTITIONED))
+    assert (caught.value.field, caught.value.path) == ("file_path", "m")
+
+
 def test_the_least_that_entries_may_say() -> None:
     found = entries_of(entry("a", status=0, sequence_number=0, records=0, file_size_in_bytes=0), entry("b", status=2))
     assert found.files.select(["size_bytes", "record_count"]).to_pylist() == [{"size_bytes": 0, "record_count": 0}]
