@@ -1,0 +1,183 @@
+"""Protocol and metadata of a version: which files say them, and what is asked of a store for them."""
+
+from __future__ import annotations
+
+import json
+from contextlib import nullcontext
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from tableformats_delta.log.listing import LogFile, list_log
+from tableformats_delta.snapshot import table_state
+from tableformats_delta.snapshot.table_state import _check_format, _files_ahead, load_state, reading_state_ahead
+
+import tableformats as tf
+from tableformats.io.storage import Storage
+from tableformats.plugin import MetadataCache
+from tests.support.delta_log import PROTOCOL, DeltaLog, add, first_actions, metadata
+
+COMMITS = [LogFile(version, f"c{version}", 10 + version, 1) for version in (3, 2, 1)]
+CHECKSUM = LogFile(3, "s3", 7, 1)
+
+
+class Known:
+    """A checkpoint, by which a cache finds its files."""
+
+    def __init__(self, files: Any) -> None:
+        self.files = files
+
+
+def segment(**more: Any) -> Any:
+    return SimpleNamespace(**{"commits": COMMITS, "checksum": None, "checkpoint": None, "version": 3, **more})
+
+
+def test_files_that_are_asked_for() -> None:
+    """Not those of an older state, and not those that are cached."""
+    every = [("c3", 13), ("c2", 12), ("c1", 11)]
+    cache = MetadataCache(1 << 20)
+    assert _files_ahead(segment(), cache, None) == every
+    older: Any = SimpleNamespace(commits=[SimpleNamespace(file=COMMITS[2])])
+    assert _files_ahead(segment(), cache, older) == every[:2]
+    assert _files_ahead(segment(checksum=CHECKSUM), cache, None) == [*every, ("s3", 7)]
+    assert _files_ahead(segment(checksum=LogFile(2, "s2", 7, 1)), cache, None) == every
+    cache.keep(("commit", COMMITS[0]), "known", 64)
+    cache.keep(("checksum", CHECKSUM), "known", 64)
+    assert _files_ahead(segment(checksum=CHECKSUM), cache, None) == every[1:]
+
+
+def test_checkpoints_that_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+
+    def ahead(storage: Any, checkpoint: Any, others: Any) -> Any:
+        asked.append((checkpoint, len(others)))
+        return nullcontext()
+
+    monkeypatch.setattr(table_state, "reading_checkpoint_ahead", ahead)
+    store: Any = SimpleNamespace(is_local=False)
+    cache, older = MetadataCache(1 << 20), SimpleNamespace(commits=[])
+    files = ("the files of the checkpoint",)
+    checkpoint: Any = Known(files)
+    for one, known, wanted in (
+        (segment(), None, ()),
+        (segment(checkpoint=checkpoint), older, ()),
+        (segment(), older, ()),
+    ):
+        with reading_state_ahead(store, one, cache, known):
+            assert asked.pop() == (wanted, 3)
+    for is_cached, wanted in ((False, files), (True, ())):
+        if is_cached:
+            cache.keep(checkpoint, ("its files",), 64)
+        with reading_state_ahead(store, segment(checkpoint=checkpoint), cache, None):
+            assert asked.pop() == (wanted, 3)
+    store.is_local = True
+    with reading_state_ahead(store, segment(checkpoint=checkpoint), cache, None):
+        assert asked == []
+
+
+@pytest.mark.parametrize("form", [None, {}, "x", {"provider": None}, {"provider": "parquet"}])
+def test_formats_of_data_files(form: Any) -> None:
+    _check_format({"format": form}, "/log")
+
+
+def test_a_format_that_is_not_read() -> None:
+    with pytest.raises(tf.UnsupportedFeatureError) as caught:
+        _check_format({"format": {"provider": "orc"}}, "/log")
+    assert (caught.value.field, caught.value.path) == ("metaData.format.provider", "/log")
+
+
+# ---- where protocol and metadata come from ---------------------------------------------------------------------------
+
+OTHER = {"minReaderVersion": 1, "minWriterVersion": 3}
+
+
+def loaded(log: DeltaLog, version: int | None = None, older: Any = None) -> Any:
+    storage = Storage(log.root)
+    listing = list_log(storage)
+    chosen = listing.segment(listing.latest if version is None else version)
+    return load_state(storage, chosen, MetadataCache(0), older)
+
+
+def test_the_newest_actions_count(tmp_path: Path) -> None:
+    log = (
+        DeltaLog(tmp_path / "t")
+        .start()
+        .commit(1, {"protocol": OTHER})
+        .commit(2, {"metaData": {**metadata(), "id": "x"}})
+    )
+    found = [loaded(log, version) for version in range(3)]
+    assert [one.protocol["minWriterVersion"] for one in found] == [2, 3, 3]
+    assert [one.metadata["id"] for one in found] == ["t", "t", "x"]
+    again = loaded(log.commit(3, add("a")), older=found[2])
+    assert again.table_metadata is found[2].table_metadata and [c.file.version for c in again.commits] == [3, 2, 1, 0]
+    changed = loaded(log.commit(4, {"metaData": {**metadata(), "id": "y"}}), older=again)
+    assert changed.metadata["id"] == "y" and changed.table_metadata is not again.table_metadata
+
+
+@pytest.mark.parametrize(
+    ("actions", "field"),
+    [
+        ([{"metaData": metadata()}], "protocol"),
+        ([{"protocol": PROTOCOL}], "metaData"),
+        ([], "protocol"),
+    ],
+)
+def test_a_log_without_one_of_them(tmp_path: Path, actions: list[Any], field: str) -> None:
+    log = DeltaLog(tmp_path / "t").commit(0, *actions, add("a"))
+    with pytest.raises(tf.CorruptMetadataError) as caught:
+        loaded(log)
+    assert (caught.value.field, caught.value.path) == (field, str(log.directory / f"{0:020d}.json"))
+
+
+def test_of_a_checkpoint(tmp_path: Path) -> None:
+    """What newer commits do not say."""
+    path = f"{3:020d}.checkpoint.parquet"
+    log = DeltaLog(tmp_path / "t").checkpoint(path, *first_actions()).commit(4, {"protocol": OTHER})
+    found = loaded(log)
+    assert (found.protocol, found.metadata["id"]) == (OTHER, "t")
+    bare = DeltaLog(tmp_path / "u").checkpoint(path, first_actions()[0]).commit(4, add("a"))
+    with pytest.raises(tf.CorruptMetadataError) as caught:
+        loaded(bare)
+    assert (caught.value.field, caught.value.path) == ("metaData", str(bare.directory / path))
+
+
+WHOLE = {"tableSizeBytes": 0, "numFiles": 0, "numMetadata": 1, "numProtocol": 1}
+
+
+def test_of_a_checksum_file(tmp_path: Path) -> None:
+    """That of the version, or of an older one behind which nothing has changed: the checkpoint need not be read."""
+    path = f"{3:020d}.checkpoint.parquet"
+    log = DeltaLog(tmp_path / "t").write(path, b"no Parquet").commit(4, add("a", size=0)).commit(5, add("b", size=0))
+    content = {**WHOLE, "protocol": OTHER, "metadata": {**metadata(), "id": "x"}}
+    log.write(f"{4:020d}.crc", json.dumps(content).encode())
+    for version, has_checksum in ((4, True), (5, False)):
+        found = loaded(log, version)
+        assert (found.protocol, found.metadata["id"]) == (OTHER, "x")
+        assert (found.checksum is not None) is has_checksum and found.notes == ()
+
+
+def test_a_checksum_file_that_contradicts_the_log(tmp_path: Path) -> None:
+    log = DeltaLog(tmp_path / "t").start().commit(1, {"protocol": OTHER})
+    for change, version, is_refused in (
+        ({"protocol": PROTOCOL}, 1, True),
+        ({"metadata": {**metadata(), "id": "x"}}, 1, True),
+        ({}, 1, False),
+        ({"protocol": {"minReaderVersion": 1, "minWriterVersion": 4}}, 0, False),
+    ):
+        path = log.directory / f"{version:020d}.crc"
+        path.write_text(json.dumps({**WHOLE, "protocol": OTHER, "metadata": metadata(), **change}))
+        if is_refused:
+            with pytest.raises(tf.CorruptMetadataError):
+                loaded(log)
+        else:
+            assert loaded(log).protocol == OTHER
+        path.unlink()
+
+
+def test_a_damaged_checksum_file_is_noted(tmp_path: Path) -> None:
+    log = DeltaLog(tmp_path / "t").start().write(f"{0:020d}.crc", b"{")
+    found = loaded(log)
+    assert found.notes == ("The checksum file of version 0 is damaged and was ignored",) and found.checksum is None
+    log.commit(1, add("a"))
+    assert loaded(log).notes == (), "the commits say all, so that it is not read"
