@@ -181,3 +181,44 @@ def test_a_damaged_checksum_file_is_noted(tmp_path: Path) -> None:
     assert found.notes == ("The checksum file of version 0 is damaged and was ignored",) and found.checksum is None
     log.commit(1, add("a"))
     assert loaded(log).notes == (), "the commits say all, so that it is not read"
+
+
+def test_the_file_that_an_error_names(tmp_path: Path) -> None:
+    """That of the checksum file where it says the metadata, or the oldest file of the version."""
+    path = f"{3:020d}.checkpoint.parquet"
+    bad = {**metadata(), "format": {"provider": "orc"}}
+    log = DeltaLog(tmp_path / "t").write(path, b"no Parquet").commit(4, add("a", size=0))
+    content = json.dumps({**WHOLE, "protocol": OTHER, "metadata": bad}).encode()
+    log.write(f"{4:020d}.crc", content)
+    with pytest.raises(tf.UnsupportedFeatureError) as caught:
+        loaded(log)
+    assert caught.value.path == str(log.directory / f"{4:020d}.crc")
+    log.commit(4, {"metaData": bad})
+    with pytest.raises(tf.UnsupportedFeatureError) as caught:
+        loaded(log)
+    assert caught.value.path == str(log.directory / path)
+
+
+def versions(state: Any) -> list[int]:
+    return [commit.file.version for commit in state.commits]
+
+
+def test_an_older_state_and_a_new_checkpoint(tmp_path: Path) -> None:
+    log = DeltaLog(tmp_path / "t").start()
+    for version in (1, 2, 3):
+        log.commit(version, add(f"f{version}"))
+    older = loaded(log)
+    log.checkpoint(f"{3:020d}.checkpoint.parquet", *first_actions()).commit(4, add("f4"))
+    assert versions(loaded(log, older=older)) == [4]
+
+
+def test_an_older_state_and_a_compaction_that_is_damaged(tmp_path: Path) -> None:
+    log = DeltaLog(tmp_path / "t").start().commit(1, add("f1"))
+    older = loaded(log)
+    log.commit(2, add("f2")).commit(3, add("f3")).write(f"{2:020d}.{3:020d}.compacted.json", b"{")
+    found = loaded(log, older=older)
+    assert versions(found) == [3, 2, 1, 0] and found.commits[2:] == older.commits
+    assert len(found.notes) == 1 and found.notes[0].startswith("The log compaction of versions 2 to 3 was not used")
+    log.compact(2, 3)
+    found = loaded(log, older=older)
+    assert versions(found) == [3, 1, 0] and found.notes == () and found.commits[1:] == older.commits
