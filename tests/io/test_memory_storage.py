@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tableformats.errors import LimitExceededError, StorePermissionError, StoreTimeoutError
+from tableformats.errors import LimitExceededError, StorePermissionError, StoreTimeoutError, TableNotFoundError
 from tableformats.io.recent_bytes import RecentBytes
 from tableformats.io.request_meter import RequestMeter
 from tableformats.io.storage import WHOLE_BYTES, Storage
@@ -70,9 +70,71 @@ def test_a_listing_counts_a_request_for_each_thousand_files(files: int, requests
 
 
 def test_an_empty_directory_is_a_page() -> None:
-    storage = memory_storage(Asked())
-    assert [list(page) for page in storage.pages(ROOT)] == [[]]
-    assert list(storage.first_page(f"{ROOT}/x")) == []
+    class Empty(Asked):
+        def pages(self, directory: str, start_after: str | None = None) -> Iterator[list[FileInfo]]:
+            return iter(())
+
+    for store in (Asked(), Empty()):
+        storage = memory_storage(store)
+        assert [list(page) for page in storage.pages(ROOT)] == [[]] and storage.meter.now() == (1, 0, 1)
+        assert list(storage.first_page(f"{ROOT}/x")) == []
+
+
+def test_each_page_is_a_request_that_waits_for_the_one_before() -> None:
+    class Pages(Asked):
+        def pages(self, directory: str, start_after: str | None = None) -> Iterator[list[FileInfo]]:
+            asked.append(start_after)
+            yield from ([self.head(FILE)], [], [self.head(FILE)])
+
+    asked: list[str | None] = []
+    storage = memory_storage(Pages(f=b"12"))
+    assert [len(page) for page in storage.pages(ROOT)] == [1, 0, 1] and storage.meter.now() == (3, 0, 3)
+    with storage.reading_ahead(listed=[ROOT]):
+        storage.wait_for((ROOT, "pages"))  # type: ignore[arg-type]
+        assert [len(page) for page in storage.pages(ROOT, "e")] == [1, 0, 1] and "e" in asked
+        assert [len(page) for page in storage.pages(ROOT)] == [1, 0, 1]
+    assert sorted(map(str, asked)) == ["None", "None", "e"]
+    assert storage.meter.now() == (9, 0, 8), "one first page was asked for beside another"
+
+
+def test_local_folders_and_files(tmp_path: Any) -> None:
+    for name in ("b", "a", "c"):
+        (tmp_path / name).write_bytes(b"12")
+    (tmp_path / "d").mkdir()
+    storage = Storage(tmp_path)
+    for after, names in ((None, ["a", "b", "c"]), ("a", ["b", "c"]), ("bb", ["c"]), ("c", [])):
+        (page,) = storage.pages(str(tmp_path), after)
+        assert [info.name for info in page] == names
+    assert [storage.size_of(f"{tmp_path}/{name}") for name in ("a", "d", "none")] == [2, None, None]
+    assert storage.stamp_of(f"{tmp_path}/a")[0] == 2 and storage.meter.requests == 0
+
+
+@pytest.mark.parametrize("location", ["", "a\0b", "s3://b/\0"])
+def test_locations_that_are_none(location: str) -> None:
+    with pytest.raises(TableNotFoundError, match="is no location"):
+        Storage(location)
+
+
+def test_credentials_of_a_location_are_for_its_own_store_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def opened(uri: str, *more: Any) -> MemoryStore:
+        asked.append(uri)
+        return MemoryStore()
+
+    monkeypatch.setattr("tableformats.io.stores.opening.open_store", opened)
+    storage = Storage("s3://key:secret@b/t?region=eu", {"x": "y"})
+    for path in ("s3://b/other/f", "s3://c/t/f", "gs://b/t", "s3://b/t", "s3://c/x"):
+        storage.store_of(path)
+    assert asked == ["s3://key:secret@b/t?region=eu", "s3://c", "gs://b"]
+    own = {"access_key_id": "key", "secret_access_key": "secret", "region": "eu", "x": "y"}
+    assert storage.options_of("s3://b/z") == own and storage.options_of("s3://c/z") == {"x": "y"}
+
+
+def test_memory_that_the_caller_gives() -> None:
+    storage = memory_storage(Asked(f=b"0123456789"))
+    memory = bytearray(12)
+    assert storage.read_into(FILE, lambda size: memoryview(memory)) == b"0123456789" and memory[10:] == b"\0\0"
 
 
 @pytest.mark.parametrize(("offset", "length"), [(-1, 2), (0, -1), (2, -1), (-1, None)])

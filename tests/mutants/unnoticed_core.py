@@ -83,4 +83,14 @@ IN_CORE: dict[str, str] = {
     " -> (len(self._moves[0][0]) <= len(normalize(old)))": "a prefix within another is two letters longer",
     "tableformats/io/orc_tail.py:OrcTail.__init__: 0 -> 1 (number 4)": "no bytes are the same wherever they are",
     "tableformats/io/orc_tail.py:OrcTail.column_problem: 0 -> 1": "neither type is one of times",
+    **{
+        f"tableformats/io/storage.py:Storage.{change}": reason
+        for change, reason in {
+            "store_of: 3 -> 4": "the first three parts are the same",
+            "store_of: 3 -> 4 (number 2)": "the first three parts are the same",
+            "_get: 0 -> 1 (number 2)": "a length that is not given is not below 0",
+            "open_immutable: 0 -> 1": "a file of a single byte is read by one request in any case",
+            "reading_ahead: 1 -> 2": "how many bytes a listing has is not known",
+        }.items()
+    },
 }
