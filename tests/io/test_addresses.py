@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +13,8 @@ from pyarrow import fs
 from tableformats.errors import TableFormatsError, TableNotFoundError, UnsupportedFeatureError
 from tableformats.io.redaction import HiddenOptions, RedactingProxy, Redactor, masked, user_of, without_credentials
 from tableformats.io.stores.addresses import address_of, address_with_credentials, credentials_of
-from tableformats.io.stores.base import TooLongError
-from tableformats.io.stores.file_system import FileSystemStore, open_file_system, store_of_object
+from tableformats.io.stores.base import Concurrency, TooLongError
+from tableformats.io.stores.file_system import FileSystemStore, _inner, open_file_system, store_of_object
 from tableformats.io.stores.object_store import ObstoreStore
 from tableformats.io.stores.opening import open_store
 from tableformats.io.stores.profiles import profile_settings
@@ -25,6 +27,7 @@ NOTHING = Redactor({}, ())
     [
         ("s3://b/t/x", ("s3", "s3://b", "b", "", "")),
         ("s3a://b", ("s3", "s3://b", "b", "", "")),
+        ("s3://a@b/t", ("s3", "s3://a@b", "a@b", "", "")),
         ("gcs://b/t", ("gcs", "gs://b", "b", "", "")),
         ("adl://c/t", ("azure", "adl://c", "c", "", "")),
         (
@@ -128,6 +131,44 @@ def test_which_store_is_opened(tmp_path: Path) -> None:
     assert caught.value.field == "filesystem" and caught.value.path == "s3://b"
     with pytest.raises(TableFormatsError, match="no store is known for nothere:// paths"):
         open_file_system("nothere://x", {}, NOTHING)
+
+
+def test_file_systems_of_pyarrow_and_of_fsspec() -> None:
+    """The first where there are no options; those of ours are not handed on."""
+    assert open_file_system("mock:///a", {}, NOTHING).filesystem.type_name == "mock"
+    store: Any = open_store("memory://t", {"max_concurrency": 3, "some": 1}, NOTHING)
+    assert store._fsspec.storage_options == {"some": 1}
+    for redactor in (NOTHING, Redactor({"k": "geheim"}, ())):
+        made: Any = open_file_system("memory://t", {}, redactor)
+        assert isinstance(made.filesystem.handler.fs, RedactingProxy) is bool(redactor)
+    assert [_inner(path) for path in ("/a/b", "xy://a/b", "xy://a/b://c")] == ["/a/b", "a/b", "a/b://c"]
+
+
+@pytest.mark.parametrize("anonymous", ["true", "false"])
+def test_an_object_store(anonymous: str) -> None:
+    keys = {"access_key_id": "k", "secret_access_key": "s"} if anonymous == "false" else {}
+    store: Any = open_store("s3://b/t", {"region": "eu", "skip_signature": anonymous, **keys}, NOTHING)
+    assert store._is_anonymous is (anonymous == "true") and repr(store) == "ObstoreStore('s3://b')"
+    moment = dt.datetime(1970, 1, 1, 0, 0, 5, 1_500, dt.timezone.utc)
+    found = store._info({"path": "t/x/f", "size": 3, "last_modified": moment})
+    assert (found.name, found.path, found.size, found.mtime_ms) == ("f", "s3://b/t/x/f", 3, 5002)
+
+
+@pytest.mark.parametrize(
+    ("files", "most"),
+    [(-1, 256), (1024, 256), (513, 256), (511, 255), (100, 50), (65, 32), (64, 32), (20, 32), (None, 256)],
+)
+def test_as_many_requests_for_few_bytes_as_files_may_be_open(
+    files: int | None, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    resource = pytest.importorskip("resource")
+    if files is None:  # a system without such a limit
+        monkeypatch.setitem(sys.modules, "resource", None)
+    else:
+        limit = resource.RLIM_INFINITY if files < 0 else files
+        monkeypatch.setattr(resource, "getrlimit", lambda kind: (limit, 1 << 20))
+    found = Concurrency()
+    assert (found.large, found.small, found.threads) == (32, most, max(32, most))
 
 
 def test_ranges_of_a_file_system(tmp_path: Path) -> None:
