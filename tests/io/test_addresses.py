@@ -294,6 +294,15 @@ def test_settings_of_profiles(
     assert profile_settings(None, "p", {"HOME": str(tmp_path / "empty")}) == ({}, None)
 
 
+def test_a_profile_that_says_something_twice(tmp_path: Path) -> None:
+    file = tmp_path / "c"
+    environ = {"HOME": str(tmp_path), "AWS_CONFIG_FILE": str(file)}
+    file.write_text("[default]\nregion = one\nregion = two\n[default]\nendpoint_url = http://h\n")
+    assert profile_settings(None, "p", environ) == ({"region": "two", "endpoint": "http://h"}, None)
+    file.write_text("[default\nregion = one")
+    assert profile_settings(None, "p", environ) == ({}, None)
+
+
 @pytest.mark.parametrize(
     ("location", "shown", "user"),
     [

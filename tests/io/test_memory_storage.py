@@ -224,6 +224,18 @@ def test_what_is_read_ahead_is_not_asked_for_again(size: int) -> None:
     assert len(store.reads) == 2 and storage.meter.requests == 2
 
 
+def test_what_a_context_around_reads_ahead_is_not_asked_for_again() -> None:
+    store = Asked(f=b"0123456789", g=b"abc")
+    storage = memory_storage(store)
+    with storage.reading_ahead(files=[(FILE, 10)]):
+        with storage.reading_ahead(files=[(FILE, 10), (f"{ROOT}/g", 3)]):
+            storage.wait_for(f"{ROOT}/g")
+            storage.wait_for(FILE)
+            assert len(store.reads) == 2
+        assert storage.read_bytes(FILE) == b"0123456789" and len(store.reads) == 2
+    assert storage.read_bytes(f"{ROOT}/g") == b"abc" and len(store.reads) == 3, "its context has ended"
+
+
 def test_local_files_are_not_read_ahead(tmp_path: Any) -> None:
     (tmp_path / "f").write_bytes(b"x")
     path = str(tmp_path / "f")
@@ -304,6 +316,13 @@ def test_places_in_a_remote_file() -> None:
     file.close()
     file.close()
     assert file.closed
+
+
+def test_who_begins_at_the_start_goes_on() -> None:
+    for at, count in ((0, BLOCK_BYTES), (1, 10)):
+        file, counted = remote(Asked(f=bytes(2 * BLOCK_BYTES)))
+        file.seek(at)
+        assert len(file.read(10)) == 10 and counted == [count]
 
 
 def test_reads_in_a_row_are_made_of_blocks() -> None:
