@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tableformats.engines.arrow.writing import parquet_files
 from tableformats.io._thrift_write import write_struct
 from tableformats.io.parquet import pages as module
 from tableformats.io.parquet.pages import (
@@ -171,6 +173,23 @@ def test_more_pages_than_may_be_looked_at(with_index: bool) -> None:
     assert len(file.pages("n", enough).sizes) == 10
     with pytest.raises(ValueError, match="an offset index is long"):
         file.pages("n", enough - 1)
+
+
+def test_an_offset_index_of_just_as_many_bytes_as_may_be_read() -> None:
+    file = File()
+    column = file.column("n")
+    assert column.offset_index is not None
+    offset, size = column.offset_index
+    padded = replace(column, offset_index=(offset, -(-size // 4) * 4))
+    assert len(pages_of(padded, ROWS, file.read, -(-size // 4)).sizes) == 10
+
+
+@pytest.mark.skipif("bloom_filter_options" not in parquet_files._known_options(), reason="pyarrow writes none")
+def test_where_a_bloom_filter_is() -> None:
+    file = File(bloom_filter_options={"n": {"ndv": 100, "fpp": 0.01}})
+    chunk = file.metadata.row_group(0).column(0)
+    assert file.column("n").bloom_filter == (chunk.bloom_filter_offset, chunk.bloom_filter_length)
+    assert file.column("z").bloom_filter is None
 
 
 def test_pages_of_another_number_of_rows_than_the_row_group() -> None:
