@@ -79,6 +79,7 @@ def test_dates_and_times() -> None:
     assert parse_instant("1970-01-01 01:00:00", "+01:00") == (0, False)
     assert parse_instant("1970-01-01T00:00:00Z", "+01:00") == (0, True)
     assert parse_instant("1969-12-31T23:59:59.999999Z") == (-1, True)
+    assert parse_instant("9999-12-31T23:59:59.999999Z") == (253_402_300_799_999_999, True)
     assert parse_local("1970-01-01T00:00:01Z") == parse_local("1970-01-01 00:00:01") == 1_000_000
     wrong: list[tuple[Any, str]] = [(parse_date, "x"), (parse_instant, "x"), (parse_local, "1970-01-01T00:00:00+01:00")]
     for call, text in wrong:
