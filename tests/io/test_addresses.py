@@ -17,6 +17,7 @@ from tableformats.io.stores.base import Concurrency, TooLongError
 from tableformats.io.stores.file_system import FileSystemStore, _inner, open_file_system, store_of_object
 from tableformats.io.stores.object_store import ObstoreStore
 from tableformats.io.stores.opening import open_store
+from tableformats.io.stores.options import parse_options
 from tableformats.io.stores.profiles import profile_settings
 
 NOTHING = Redactor({}, ())
@@ -169,6 +170,15 @@ def test_as_many_requests_for_few_bytes_as_files_may_be_open(
         monkeypatch.setattr(resource, "getrlimit", lambda kind: (limit, 1 << 20))
     found = Concurrency()
     assert (found.large, found.small, found.threads) == (32, most, max(32, most))
+
+
+def test_what_a_connection_string_names() -> None:
+    found = parse_options("azure", {"connection_string": "BlobEndpoint=https://b;SharedAccessSignature=s"}, "az://c")
+    assert found.config == {"endpoint": "https://b", "sas_key": "s"}
+    found = parse_options("azure", {"connection_string": "AccountName=a;AccountKey=Yj1j"}, "az://c")
+    assert found.config == {"account_name": "a", "account_key": "Yj1j"}
+    with pytest.raises(TableFormatsError, match="names neither AccountName nor BlobEndpoint"):
+        parse_options("azure", {"connection_string": "AccountKey=Yj1j"}, "az://c")
 
 
 def test_ranges_of_a_file_system(tmp_path: Path) -> None:

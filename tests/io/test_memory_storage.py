@@ -231,7 +231,7 @@ def test_what_a_context_around_reads_ahead_is_not_asked_for_again() -> None:
         with storage.reading_ahead(files=[(FILE, 10), (f"{ROOT}/g", 3)]):
             storage.wait_for(f"{ROOT}/g")
             storage.wait_for(FILE)
-            assert len(store.reads) == 2
+            assert storage.read_bytes(f"{ROOT}/g") == b"abc" and len(store.reads) == 2
         assert storage.read_bytes(FILE) == b"0123456789" and len(store.reads) == 2
     assert storage.read_bytes(f"{ROOT}/g") == b"abc" and len(store.reads) == 3, "its context has ended"
 
@@ -323,6 +323,19 @@ def test_who_begins_at_the_start_goes_on() -> None:
         file, counted = remote(Asked(f=bytes(2 * BLOCK_BYTES)))
         file.seek(at)
         assert len(file.read(10)) == 10 and counted == [count]
+
+
+def test_ranges_that_are_read_ahead_are_asked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tableformats.io.stores.remote_file.HOLE_BYTES", 4)
+    data = bytes(range(100))
+    file, counted = remote(Asked(f=data))
+    with file.with_ranges([(10, 20), (50, 10), (90, 10)]) as ahead:
+        for start, length in ((10, 20), (15, 5), (10, 1), (29, 1), (50, 10), (53, 3), (90, 10), (92, 6), (97, 3)):
+            ahead.seek(start)
+            assert ahead.read(length) == data[start : start + length]
+        assert sorted(counted) == [6, 10, 20]
+        ahead.seek(25)
+        assert ahead.read(10) == data[25:35] and sorted(counted) == [6, 10, 10, 20], "only a part of it is there"
 
 
 def test_reads_in_a_row_are_made_of_blocks() -> None:

@@ -102,6 +102,7 @@ IN_CORE: dict[str, str] = {
             ),
             "faults.py:_first_line: 200 -> 201": "a long text of a client is cut somewhere",
             "remote_file.py:_pieces: stop <= last -> (stop < last)": "a range within another adds nothing",
+            "remote_file.py:RemoteFile._piece_with: first < stop -> (first <= stop)": "it adds no bytes",
             "renewing.py:RenewedOptions._take: 0 -> 1 (number 2)": "a fifth of a millisecond",
         }.items()
     },
