@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..inspect.text import printable
 from ..runtime.collector import uncollected
-from ..schema.scalar_text import text_beyond_python
+from ..schema.scalar_text import python_value
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -65,7 +65,7 @@ def values_of(column: pa.ChunkedArray | pa.Array) -> list[Any]:
         found = _moments(column)
         return list(column.to_pylist()) if found is None else found
     except (OverflowError, ValueError):
-        return [_python_value(scalar) for scalar in column]
+        return [python_value(scalar) for scalar in column]
 
 
 def _moments(column: pa.ChunkedArray | pa.Array) -> list[dt.datetime | None] | None:
@@ -83,24 +83,6 @@ def _moments(column: pa.ChunkedArray | pa.Array) -> list[dt.datetime | None] | N
     start = dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc if kind.tz else None)
     step = dt.timedelta(microseconds=10 ** (6 - _DIGITS[kind.unit]))
     return [None if n is None else start + n * step for n in pc.cast(column, int64()).to_pylist()]
-
-
-def _python_value(scalar: pa.Scalar) -> Any:
-    from pyarrow import types
-
-    kind = scalar.type
-    if not scalar.is_valid:
-        return None
-    if types.is_struct(kind):
-        return {f.name: _python_value(scalar[i]) for i, f in enumerate(kind)}
-    if types.is_map(kind):
-        return [(_python_value(entry[0]), _python_value(entry[1])) for entry in scalar.values]
-    if types.is_list(kind):
-        return [_python_value(member) for member in scalar.values]
-    try:
-        return scalar.as_py()
-    except (OverflowError, ValueError):
-        return text_beyond_python(scalar)
 
 
 def is_number(kind: pa.DataType) -> bool:

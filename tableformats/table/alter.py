@@ -22,6 +22,7 @@ from ..schema.editing import (
     move_column,
     without_ids,
 )
+from ..schema.scalar_text import python_value
 from ..schema.type_text import parse_type
 
 if TYPE_CHECKING:
@@ -339,8 +340,9 @@ def _first_row(snapshot: SnapshotHandle, condition: ex.Expression) -> dict[str, 
 
     for batch in read_batches(plan_scan(ScanRequest(snapshot, condition, snapshot.schema))):
         if batch.num_rows:
-            found: dict[str, Any] = batch.slice(0, 1).to_pylist()[0]
-            return found
+            return {
+                name: python_value(values[0]) for name, values in zip(batch.schema.names, batch.columns, strict=True)
+            }
     return None
 
 

@@ -141,6 +141,39 @@ def test_not_null_is_checked_against_the_rows(tmp_path: Path) -> None:
     assert rows_of(table) == theirs(tmp_path, by_query=True) and len(rows_of(table)) == 3
 
 
+def test_rows_of_times_that_python_lacks_are_told(tmp_path: Path) -> None:
+    far = pa.array([2**62], pa.int64()).cast(pa.timestamp("us", "UTC"))
+    rows = pa.table({"t": far, "s": pa.StructArray.from_arrays([far], ["t"]), "p": pa.array([None], pa.string())})
+    tf.write_table(rows, tmp_path / "t", format="delta")
+    table = tf.open_table(tmp_path / "t")
+    for change in (lambda: table.alter.set_required("p"), lambda: table.alter.add_constraint("known", "p = 'x'")):
+        with pytest.raises(tf.ConstraintViolationError, match=r"t = \+148108-07-06T14:00:27\.387904Z") as caught:
+            change()
+        assert "p = None" in str(caught.value)
+
+
+def test_columns_are_added_in_their_order(tmp_path: Path) -> None:
+    table = tf.create_table(tmp_path / "t", pa.schema([("a", pa.int64()), ("z", pa.int64())]), format="delta")
+    table.alter.add_columns({"b": "int", "c": "string"}, after="a")
+    table.alter.add_columns({"x": "int", "y": "int"}, first=True)
+    table.alter.add_columns({"l": "int", "m": "int"})
+    assert tf.open_table(tmp_path / "t").schema.names == ["x", "y", "a", "b", "c", "z", "l", "m"]
+
+
+def test_properties_that_are_true_or_have_capitals(tmp_path: Path) -> None:
+    table = tf.create_table(tmp_path / "t", pa.schema([("a", pa.int64())]), format="delta")
+    table.alter.set_properties({"x.on": True, "x.off": False, "x.text": "Some", "x.number": 5})
+    found = tf.open_table(tmp_path / "t").snapshot().properties
+    assert found == {"x.on": "true", "x.off": "false", "x.text": "Some", "x.number": "5"}
+
+
+def test_changes_that_are_refused_name_their_columns(tmp_path: Path) -> None:
+    table = tf.create_table(tmp_path / "t", pa.schema([("a", pa.int64())]), format="delta")
+    with pytest.raises(tf.TableFormatsError) as caught:
+        table.alter.add_columns({"b.c": "int", "d": "int"})
+    assert caught.value.field == "b.c, d"
+
+
 def test_constraints_are_checked_against_the_rows(tmp_path: Path) -> None:
     table = table_of(tmp_path)
     with pytest.raises(tf.ConstraintViolationError, match="id = 2") as caught:

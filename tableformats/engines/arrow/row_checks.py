@@ -24,7 +24,7 @@ from ...planning.tasks import ScanTask, tasks_of
 from ...plugin.verification import Violation
 from ...pruning.column_ranges import Range
 from ...schema import Schema
-from ...schema.scalar_text import text_beyond_python
+from ...schema.scalar_text import python_value
 from .reader import count_rows, read_tasks
 
 __all__ = ["Difference", "FileFacts", "differences", "row_facts", "row_violations"]
@@ -207,10 +207,7 @@ def _is_nan(bound: pa.Scalar) -> bool:
 
 
 def _text(value: pa.Scalar) -> str:
-    try:
-        return shortened(str(value))
-    except (ValueError, OverflowError):
-        return shortened(text_beyond_python(value))
+    return shortened(str(python_value(value)))
 
 
 def _equality(name: str, value: pa.Scalar) -> str | None:

@@ -13,7 +13,7 @@ from ...display import shortened
 from ...plugin.format import utc_datetime
 from ...plugin.partitions import partition_members
 from ...schema.datetimes import DATETIME_MS
-from ...schema.scalar_text import text_beyond_python
+from ...schema.scalar_text import python_value
 from ..files import partitions_of
 from ..health import SMALL_BYTES
 from ..text import bytes_text, changed_rows_text, time_text
@@ -212,10 +212,7 @@ def partition_sizes(plan: FilePlan, most: int = 12) -> tuple[list[PartitionSize]
 
 def _value_text(scalar: pa.Scalar) -> str:
     """A value as text, whatever its bytes are."""
-    try:
-        value = scalar.as_py()
-    except (OverflowError, ValueError):  # a year that Python lacks, bytes that are no UTF-8
-        return text_beyond_python(scalar)
+    value = python_value(scalar)
     return "NULL" if value is None else str(value)
 
 
