@@ -112,7 +112,8 @@ def _type_of_arrow(kind: pa.DataType, name: str) -> Type:
         return FixedType(kind.byte_width)
     if types.is_dictionary(kind):
         return _type_of_arrow(kind.value_type, name)
-    aliases = {pa.large_string(): "string", pa.large_binary(): "binary"}
+    aliases = {kind: "string" for kind in (pa.large_string(), pa.string_view())}
+    aliases.update({kind: "binary" for kind in (pa.large_binary(), pa.binary_view())})
     aliases.update({arrow: ours for ours, arrow in _arrow_primitives().items() if ours != "uuid"})
     if kind not in aliases:
         raise UnsupportedFeatureError(f"Arrow type {kind} has no table type", field=name, hint="Choose another type")

@@ -81,6 +81,16 @@ def test_types_that_tables_lack_become_wider_ones(tmp_path: Path) -> None:
     assert found == [{"u": 255, "w": decimal.Decimal(2**64 - 1), "d": "x", "v": "x", "n": moment}]
 
 
+@pytest.mark.parametrize("what", ["frame", "schema"])
+def test_columns_of_polars(tmp_path: Path, what: str) -> None:
+    """Texts and bytes are views there, also within lists and structs, and categories have them."""
+    polars = pytest.importorskip("polars")
+    inner = polars.Struct({"x": polars.String, "y": polars.List(polars.Binary)})
+    frame = polars.DataFrame(schema={"s": polars.String, "b": polars.Binary, "n": inner, "c": polars.Categorical})
+    table = tf.create_table(tmp_path / "t", frame if what == "frame" else frame.schema, format="delta")
+    assert [str(f.type) for f in table.schema] == ["string", "binary", "struct<x:string,y:array<binary>>", "string"]
+
+
 @pytest.mark.parametrize("mode", ["append", "overwrite", "error", "ignore"])
 def test_what_is_done_where_a_table_is(tmp_path: Path, mode: str) -> None:
     assert tf.write_table(ROWS, tmp_path, mode=mode, format="delta", partition_by="p").version == 0
