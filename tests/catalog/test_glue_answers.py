@@ -147,6 +147,26 @@ def test_what_is_missing() -> None:
         assert caught.value.path == ("other" if is_namespace else "db.x")
 
 
+def test_near_names() -> None:
+    """Of tables of the namespace, and of namespaces; names with dots are quoted."""
+    names = ["Orders", "order.s", "order_1", "order_2", "ordes", "customers"]
+    pages = [{"TableList": [{"Name": name} for name in names]}]
+    databases = [{"DatabaseList": [{"Name": name} for name in ("sales", "logs")]}]
+    client = Client({}, {"sales": {}}, get_tables=pages, get_databases=databases)
+    catalog = GlueCatalog(client, {}, "g")
+    hints = {}
+    for identifier in (("sales", "orders"), ("sales", "xyz"), ("sals", "orders"), ("other", "orders")):
+        with pytest.raises(TableNotFoundError) as caught:
+            catalog.load(identifier)
+        hints[".".join(identifier)] = caught.value.hint
+    assert hints == {
+        "sales.orders": "Near names: sales.Orders, sales.`order.s`, sales.ordes, sales.order_2",
+        "sales.xyz": "Give its name with that of its namespace",
+        "sals.orders": "Near names: sales",
+        "other.orders": "tableformats.list_tables(catalog) lists what there is",
+    }
+
+
 def test_links_are_followed_twice() -> None:
     """Each to the account that it names."""
 

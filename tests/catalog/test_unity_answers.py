@@ -287,8 +287,10 @@ def test_namespaces() -> None:
     ],
 )
 def test_namespaces_beside_another(default: str | None, namespace: tuple[str, ...], found: list[Any]) -> None:
-    catalog, _ = catalog_of(NAMES, **({"catalog": default} if default else {}))
+    catalog, client = catalog_of(NAMES, **({"catalog": default} if default else {}))
     assert [*catalog.siblings(namespace)] == found
+    of_catalog = [] if found[0] == ("a",) else [found[0][0]]
+    assert [query["catalog_name"] for _, query, _, _ in client.asked if "catalog_name" in query] == of_catalog
 
 
 @pytest.mark.parametrize(("default", "namespace"), [(None, ("m", "x")), ("m", ("x",)), ("n", ("m", "x"))])

@@ -82,6 +82,7 @@ def test_files(tmp_path: Path, name: str, message: str, hint: str) -> None:
         (["_versions/"], "the location holds a Lance table"),
         (["_versions"], UNKNOWN),
         (["snapshot/", "manifest/", "more/"], "the location holds a Paimon table"),
+        (["snapshot/", "manifest/"], "the location holds a Paimon table"),
         (["snapshot/"], UNKNOWN),
         (["snapshot", "manifest"], UNKNOWN),
         (["a.ducklake", "b"], "the location holds a DuckLake table"),
