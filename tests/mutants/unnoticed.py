@@ -52,6 +52,9 @@ EQUIVALENT: dict[str, str] = {
     "tableformats/expressions/functions/temporal/datetimes.py:_zone_shift.instant_of: 366 -> 367": (
         "the year that is printed stays between 1 and 9999, and what is taken off is added again"
     ),
+    "tableformats/plugin/registry.py:PluginHost.detect: not storage.is_local -> (storage.is_local)": (
+        "whether formats look at once decides the time alone"
+    ),
     "tableformats/plugin/recognition.py:_described: 1 -> 2": "a fifth table is not named",
     "tableformats/schema/transform_values.py:_hashes: 1 -> 2": "NumPy takes any negative length for the unknown one",
     **{

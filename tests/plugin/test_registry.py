@@ -29,6 +29,7 @@ from tableformats.plugin import OpenOptions, TableFormat, hookspecs
 from tableformats.plugin.registry import ENTRY_POINT_GROUP, PluginHost, PluginRecord, host
 from tableformats.runtime.entry_points import AnyEntryPoint, InstalledEntryPoint, entry_points
 from tests.support.conformance import ROOT, needs_tables
+from tests.support.memory_store import MemoryStore, memory_storage
 
 Install = Callable[..., EntryPoint]
 
@@ -188,6 +189,24 @@ def test_an_unknown_format_lists_the_known_ones(install: Install) -> None:
         plugins.get("hudi")
     assert caught.value.field == "hudi"
     assert "till" in str(caught.value)
+
+
+def test_a_broken_plugin_is_no_reason_for_other_formats(install: Install) -> None:
+    plugins = PluginHost([install("broken", "raise RuntimeError"), install("shop", format_source("till"))])
+    for name in ("hudi", "shop"):
+        with pytest.raises(UnknownFormatError, match=f"no installed plugin has the format '{name}'"):
+            plugins.get(name)
+    assert plugins.get("till").name == "till"
+
+
+def test_an_empty_place_in_a_store(install: Install) -> None:
+    """Whether something is there is asked only where no format claims it."""
+    storage = memory_storage(MemoryStore())
+    with pytest.raises(TableNotFoundError, match="nothing is at the location"):
+        PluginHost([install("no", format_source("no"))]).detect(storage, OpenOptions())
+    assert (
+        PluginHost([install("yes", format_source("yes", "return True"))]).detect(storage, OpenOptions()).name == "yes"
+    )
 
 
 def detected(plugins: PluginHost, location: Path) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from typing import Any
 
@@ -66,6 +67,8 @@ def test_stages_of_a_plan(counts: dict[str, int], stages: dict[str, int]) -> Non
     html = found.funnel_html()
     assert [share for share in shares if share not in html] == []
     assert found._repr_html_().count("no filter") == 1
+    colours = re.findall(r"background:(rgba\([^)]*\))", html)
+    assert len(colours) == len(stages) and colours.index(colours[-1]) == len(colours) - 1, "the last one stands out"
 
 
 @pytest.mark.parametrize(
@@ -173,6 +176,8 @@ def test_slices_of_a_batch() -> None:
     assert second.statistics is not None
     found = second.statistics.bounds((Field(1, "x", primitive("int")),), np.arange(2))
     assert found.value_count[1].to_pylist() == [11, 12]
+    whole_slice = second.statistics.bounds((Field(1, "x", primitive("int")),), None)
+    assert whole_slice.value_count[1].to_pylist() == [11, 12]
     pairs = [(first, second), (second, third), (second, first), (first, third), (first, first), (whole, first)]
     assert [b.follows(a) for a, b in pairs] == [True, True, False, False, False, False]
     assert not batch().follows(whole) and not batch().slice(1, 2).follows(first), "slices of another batch"

@@ -175,6 +175,30 @@ def test_identity_numbers_are_new_and_on_the_grid(
         assert high is None or (number - high) * step > 0
 
 
+@pytest.mark.parametrize(
+    ("start", "step", "high", "first"),
+    [
+        (5, 3, None, 5),
+        (5, 3, 5, 8),
+        (5, 3, 4, 5),
+        (5, 3, 6, 8),
+        (5, 3, 8, 11),
+        (5, -3, 5, 2),
+        (5, -3, 6, 5),
+        (5, -3, 1, -1),
+    ],
+)
+def test_the_first_number_that_is_free(start: int, step: int, high: int | None, first: int) -> None:
+    column = schema_of(i=LONG).fields[0]
+    assert IdentityColumn(column, start, step, high, False).first_free() == first
+
+
+@pytest.mark.parametrize("sql", ["coalesce(x, 7)", "x + 1", "if(x > 1, x, 7)"])
+def test_generated_columns_of_constants_and_columns(sql: str) -> None:
+    schema = schema_of(i=LONG, x=INT)
+    assert generated_column(schema.fields[0], "i", sql, schema, "p").value is not None
+
+
 def test_identity_numbers_end_and_explicit_ones() -> None:
     schema = schema_of(i=LONG)
     one = pa.RecordBatch.from_arrays([pa.nulls(2, pa.int64())], ["i"])
