@@ -187,7 +187,9 @@ def test_slices_of_a_batch() -> None:
 
 
 @pytest.mark.parametrize(
-    "more", [{"keys": pa.array([b"x"] * 4)}, {"live": np.ones(4, bool)}, {"row_errors": object()}], ids=str
+    "more",
+    [{"keys": pa.array([b"x"] * 4)}, {"live": np.ones(4, bool)}, {"row_errors": object()}],
+    ids=["keys", "live", "errors"],
 )
 def test_batches_without_slices(more: dict[str, Any]) -> None:
     with pytest.raises(PluginContractError, match="only a batch without keys") as caught:
