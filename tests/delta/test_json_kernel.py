@@ -45,6 +45,17 @@ class TestKernelArguments:
         with pytest.raises(ValueError, match="fewer"):
             _json.Cells([], -1)
 
+    def test_paths_as_a_tree(self) -> None:
+        """Name, first child, number of children, column; -1: the member has none."""
+        assert member_tree((("a", "b"), ("c",), ("a", "é"), ("a",))) == (
+            (b"", 1, 2, -1),
+            (b"a", 3, 2, 3),
+            (b"c", 5, 0, 1),
+            (b"b", 5, 0, 0),
+            ("é".encode(), 5, 0, 2),
+        )
+        assert member_tree(()) == ((b"", 1, 0, -1),)
+
     def test_paths_that_lead_through_each_other(self) -> None:
         found = JsonColumns(pa.array(['{"a":1}', '{"a":{"b":2}}']), [("a",), ("a", "b")])
         assert found.integers(("a",)).to_pylist() == [1, None]

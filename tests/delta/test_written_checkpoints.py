@@ -18,7 +18,7 @@ from tableformats_delta.maintenance.own_checkpoint import find_own_rows
 
 import tableformats as tf
 from tableformats.io.storage import Storage
-from tableformats.plugin import CheckpointResult, MetadataCache, PutOutcome
+from tableformats.plugin import CheckpointResult, MetadataCache, PutOutcome, current_ms
 from tests.support.delta_log import PROTOCOL, DeltaLog, add, metadata, remove
 
 V2_FEATURE = {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": ["v2Checkpoint"]}
@@ -150,9 +150,11 @@ def test_transactions_that_are_kept(updated: Any, oldest: int | None, is_kept: b
 
 def test_how_long_transactions_are_kept(tmp_path: Path) -> None:
     log = started(tmp_path, **{"delta.setTransactionRetentionDuration": "interval 1 day"})
-    log.commit(1, *({"txn": {"appId": str(n), "version": 1, "lastUpdated": n}} for n in (1, SOON)))
+    now, hour = current_ms(), 3_600_000
+    times = {"old": now - 25 * hour, "young": now - 23 * hour}
+    log.commit(1, *({"txn": {"appId": name, "version": 1, "lastUpdated": time}} for name, time in times.items()))
     rows = pq.read_table(written(log).path).to_pylist()
-    assert [row["txn"]["appId"] for row in rows if row["txn"]] == [str(SOON)]
+    assert [row["txn"]["appId"] for row in rows if row["txn"]] == ["young"]
 
 
 def older(**columns: Any) -> Any:
