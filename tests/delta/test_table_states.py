@@ -16,7 +16,7 @@ from tableformats_delta.snapshot.table_state import _check_format, _files_ahead,
 import tableformats as tf
 from tableformats.io.storage import Storage
 from tableformats.plugin import MetadataCache
-from tests.support.delta_log import PROTOCOL, DeltaLog, add, first_actions, metadata
+from tests.support.delta_log import PROTOCOL, DeltaLog, add, field, first_actions, metadata, schema_string
 
 COMMITS = [LogFile(version, f"c{version}", 10 + version, 1) for version in (3, 2, 1)]
 CHECKSUM = LogFile(3, "s3", 7, 1)
@@ -222,3 +222,20 @@ def test_an_older_state_and_a_compaction_that_is_damaged(tmp_path: Path) -> None
     log.compact(2, 3)
     found = loaded(log, older=older)
     assert versions(found) == [3, 1, 0] and found.notes == () and found.commits[1:] == older.commits
+
+
+def test_how_much_a_schema_may_cost(tmp_path: Path) -> None:
+    """By the bytes of its text in a commit, and by those of a checkpoint that holds it compressed."""
+    limits = tf.Limits(expansion=1)
+    text = schema_string(field("x" + "{" * 600, "long")) + " " * (2 << 20)
+    log = DeltaLog(tmp_path / "t").commit(0, {"protocol": PROTOCOL}, {"metaData": {**metadata(), "schemaString": text}})
+    segment_ = list_log(Storage(log.root)).segment(0)
+    storage = Storage(log.root, limits=limits)
+    assert len(load_state(storage, segment_, MetadataCache(0)).table_metadata.schema.fields) == 1
+    protocol, described = first_actions()
+    described["metaData"]["schemaString"] = text
+    log.checkpoint(f"{0:020d}.checkpoint.parquet", protocol, described)
+    segment_ = list_log(Storage(log.root)).segment(0)
+    with pytest.raises(tf.LimitExceededError) as caught:
+        load_state(storage, segment_, MetadataCache(0))
+    assert caught.value.limit == "expansion"

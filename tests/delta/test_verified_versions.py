@@ -336,6 +336,8 @@ def test_partition_values_of_a_part(texts: str, start: int, size: int, doubtful:
 def test_paths_of_which_one_is_in_another_store(tmp_path: Path) -> None:
     log = DeltaLog(tmp_path / "t").start()
     (log.root / "a b").write_bytes(bytes(10))
+    log.commit(1, add("a%20b"))
+    assert log.table().verify(1) == []
     log.commit(1, add("a%20b"), add("s3://bucket/x"), add("gone"))
     found = [(one.rule, one.path) for one in log.table().verify(1)]
     assert found == [("path", str(log.directory)), ("file-missing", str(log.root / "gone"))]
