@@ -400,17 +400,10 @@ def test_properties(given: Any, properties: dict[str, str]) -> None:
 def test_columns_of_row_tracking() -> None:
     names = {"delta.rowTracking.materializedRowIdColumnName": "x"}
     ids, versions = row_tracking_columns({"delta.enableRowTracking": "TRUE", **names})
-    assert (ids.field.name, ids.per_file, ids.counts_rows, ids.stored_name) == (
-        "_metadata.row_id",
-        "base_row_id",
-        True,
-        "x",
-    )
-    assert (versions.field.name, versions.counts_rows, versions.stored_name) == (
-        "_metadata.row_commit_version",
-        False,
-        None,
-    )
+    assert (ids.field.id, ids.field.name, ids.per_file, ids.stored_name) == (-1, "_metadata.row_id", "base_row_id", "x")
+    assert (versions.field.id, versions.field.name) == (-2, "_metadata.row_commit_version")
+    assert (versions.per_file, versions.stored_name) == ("row_commit_version", None)
+    assert ids.counts_rows and not versions.counts_rows
     assert row_tracking_columns({"delta.enableRowTracking": "false"}) == row_tracking_columns({}) == ()
 
 
