@@ -526,6 +526,19 @@ def test_a_disk_that_is_full_leaves_the_table_as_it_was(tmp_path: Path, limit: i
     assert len([name for name in names if name.endswith(".parquet")]) == (5 if found == "committed" else 0)
 
 
+@pytest.mark.parametrize("kind", [pa.timestamp("us", "UTC"), pa.date32()], ids=str)
+def test_partitions_of_times_that_python_lacks_are_replaced(kind: pa.DataType, tmp_path: Path) -> None:
+    numbers = pa.array([5_000_000, 3], pa.int32()) if kind == pa.date32() else pa.array([2**62, 3], pa.int64())
+    rows = pa.table({"t": numbers.cast(kind), "x": [1, 2]})
+    tf.write_table(rows, tmp_path / "t", format="iceberg", partition_by="t")
+    table = tf.open_table(tmp_path / "t")
+    for place, left in ((slice(1, 2), [1, 7]), (slice(0, 1), [7, 7]), (slice(0, 2), [8, 8])):
+        number = 8 if left == [8, 8] else 7
+        new = rows.slice(place.start, place.stop - place.start)
+        table.overwrite(new.set_column(1, "x", pa.array([number] * len(new))), where="dynamic")
+        assert table.to_arrow().sort_by("x")["x"].to_pylist() == left
+
+
 @pytest.mark.parametrize(
     ("partition", "left"), [(["truncate(10, id)"], [1, 2, 13]), (["truncate(10, id)", "p"], [1, 2, 12, 13]), ([], [13])]
 )

@@ -406,6 +406,29 @@ def test_files_of_the_partitions_of_new_files(texts: bool) -> None:
     assert files_of_partitions(empty, added, target) == []
 
 
+@pytest.mark.parametrize("texts", [True, False])
+def test_files_of_partitions_of_days_that_python_lacks(texts: bool) -> None:
+    """Where a value is none of Python's, the condition leaves its column out, and the files are told by the text."""
+    field = PartitionField(1000, "d", 1, IDENTITY, primitive("date"))
+    schema = pa.schema([("d", pa.date32())])
+    text = (lambda field, value: value.isoformat()) if texts else None
+    target = target_of(schema, partitioning=(field,), partition_text=text)
+
+    def files(*days: int | None) -> pa.Table:
+        table = added_to(target, *((None,) for _ in days))
+        member = pa.array(days, pa.int32()).cast(pa.date32())
+        partition = pa.StructArray.from_arrays([member], ["1000"])
+        return table.set_column(table.schema.get_field_index("partition"), "partition", partition)
+
+    snapshot: Any = SimpleNamespace(bind=str)
+    assert str(condition_of_partitions(files(5_000_000, 3), target, snapshot)).upper() == "TRUE"
+    assert "1970-01-04" in str(condition_of_partitions(files(3), target, snapshot))
+    survivors = files(3, 5_000_000, 5_000_001, None).append_column("spec_id", pa.array([0] * 4, pa.int32()))
+    plan: Any = SimpleNamespace(survivors=survivors, take=lambda rows: rows.tolist())
+    assert files_of_partitions(plan, files(3), target) == [0]
+    assert files_of_partitions(plan, files(5_000_001, None), target) == [2, 3]
+
+
 def test_files_without_partitions_are_all_of_one() -> None:
     target = target_of(pa.schema([("a", pa.int64())]))
     survivors = added_to(target, (), ()).append_column("spec_id", pa.array([0, 1], pa.int32()))

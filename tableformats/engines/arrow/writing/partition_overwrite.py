@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ....expressions import tree as ex
+from ....schema.scalar_text import python_value
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,7 +30,10 @@ def condition_of_partitions(added: pa.Table, target: WriteTarget, snapshot: Snap
             continue
         values = pc.unique(partition.field(number))
         column = ex.Reference(tuple(f.name for f in target.schema.path_of(field.source_id)))
-        known = tuple(ex.Literal(v) for v in values.drop_null().to_pylist())
+        try:
+            known = tuple(ex.Literal(v) for v in values.drop_null().to_pylist())
+        except (OverflowError, ValueError):  # Python lacks one; the others decide, and then the partitions themselves
+            continue
         either: list[ex.Expression] = [ex.In(column, known)] if known else []
         if values.null_count:
             either.append(ex.IsNull(column))
@@ -61,14 +65,22 @@ def _keys(partition: pa.ChunkedArray, target: WriteTarget) -> list[Key]:
     if not target.partitioning:
         return [()] * len(column)
     names = [f.name for f in column.type]
-    members = [column.field(names.index(str(f.id))).to_pylist() for f in target.partitioning]
+    members = [_values(column.field(names.index(str(f.id)))) for f in target.partitioning]
     return [
         tuple(_text(target, f, v) for f, v in zip(target.partitioning, values, strict=True))
         for values in zip(*members, strict=True)
     ]
 
 
+def _values(column: pa.Array) -> list[Any]:
+    try:
+        return list(column.to_pylist())
+    except (OverflowError, ValueError):  # dates and times that Python lacks
+        return [python_value(value) for value in column]
+
+
 def _text(target: WriteTarget, field: Any, value: Any) -> str | None:
     if value is None:
         return None
-    return repr(value) if target.partition_text is None else target.partition_text(field, value)
+    is_beyond_python = isinstance(value, str) and str(field.type) != "string"
+    return repr(value) if target.partition_text is None or is_beyond_python else target.partition_text(field, value)
