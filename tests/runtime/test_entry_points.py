@@ -44,8 +44,9 @@ def test_lines_of_one_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     installed(tmp_path, "else-1.0.egg-info", "[group]\nz = os:sep\n")
     installed(tmp_path, "no-1.0.info", "[group]\ny = os:sep\n")
     monkeypatch.setattr(sys, "path", [str(tmp_path), str(tmp_path / "missing")])
-    assert names() == {**FOUND, "z": "os:sep"}
-    assert names() == {point.name: point.value for point in metadata.entry_points(group="group")}
+    theirs = {point.name: point.value for point in metadata.entry_points(group="group")}
+    monkeypatch.setattr(metadata, "entry_points", None)  # which is not asked
+    assert names() == {**FOUND, "z": "os:sep"} == theirs
     assert names("last") == {"e": "os:none"} and names("none") == names("grou") == {}
 
 
