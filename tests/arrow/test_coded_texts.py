@@ -13,7 +13,7 @@ import pytest
 
 import tableformats as tf
 from tableformats.columnar.dropped_rows import without_rows
-from tableformats.engines.arrow.files import parquet
+from tableformats.engines.arrow.files import page_rows, parquet
 from tests.support.delta_log import DeltaLog, add, field
 
 ROWS = 20_000
@@ -41,7 +41,12 @@ def coded(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
         found.append(columns)
         return opened(source, metadata, piece, is_buffered, columns)
 
+    def open_pages(source: Any, read_dictionary: list[str]) -> pq.ParquetFile:
+        found.append(read_dictionary)
+        return opened(source, read_dictionary=read_dictionary)
+
     monkeypatch.setattr(parquet, "open_parquet", open_parquet)
+    monkeypatch.setattr(page_rows, "open_parquet", open_pages)
     return found
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -35,15 +34,15 @@ from .files.sought_values import sought_values
 from .filters import evaluate
 from .metadata_columns import MetadataReader, with_positions
 from .projection import Resolver
-from .row_runs import MatchingRows, RowCursor, at_positions, joined_runs, runs_of_rows
+from .row_runs import MatchingRows, RowCursor, at_positions, in_blocks, joined_runs, runs_of_rows
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
 __all__ = ["FileRows", "identity_values"]
 
-_BLOCK = 1 << 14
-"""About the rows of a page. Where more than half of the blocks of so many rows have a match, all pages are read."""
+_AHEAD_ROWS = 1 << 20
+"""Of about so many rows it is seen which ones match before others of their columns are read."""
 
 
 class FileRows:
@@ -172,25 +171,16 @@ class FileRows:
 
         Where few rows match, only the pages that hold them are read.
         """
-        matching, ahead, blocks = self._matching(part, tested, is_alone), [], 0
-        for found in matching:
-            ahead.append(found)
-            blocks += found.count_blocks(_BLOCK)
-            if is_spread := blocks * _BLOCK > part.num_rows // 2:
-                break
-        if not ahead:
-            return
-        if not is_spread:
-            runs = runs_of_rows(np.concatenate([found.positions for found in ahead]))
-            pieces = self._file.run_rows(part, others, runs)
-            if pieces is not None:
-                yield from self._beside(_concatenated([found.rows for found in ahead]), tested, pieces, others)
-                return
-        rest = RowCursor(self._file.part_rows(part, others, is_alone))
-        for found in chain(ahead, matching):
-            read = rest.between(found.first, found.stop)
-            pieces = (piece.filter(found.matches_of(start, len(piece))) for start, piece in read)
-            yield from self._beside(found.rows, tested, pieces, others)
+        rest = None
+        for ahead in in_blocks(self._matching(part, tested, is_alone), _AHEAD_ROWS):
+            pieces = None
+            if rest is None:
+                runs = runs_of_rows(np.concatenate([found.positions for found in ahead]))
+                pieces = self._file.run_rows(part, others, runs)
+            if pieces is None:
+                rest = rest or RowCursor(self._file.part_rows(part, others, is_alone))
+                pieces = _matching_of(rest, ahead)
+            yield from self._beside(_concatenated([found.rows for found in ahead]), tested, pieces, others)
 
     def _matching(self, part: FilePart, tested: Selection, is_alone: bool) -> Iterator[MatchingRows]:
         """The rows of ``part`` that are live and match, by batches."""
@@ -250,6 +240,13 @@ class FileRows:
         table_columns, by_id = iter(batch.columns), dict(zip(self._metadata_columns, values, strict=True))
         columns = [by_id[f.id] if f.id in by_id else next(table_columns) for f in self._fields]
         return pa.RecordBatch.from_arrays(columns, schema=pa.schema([arrow_field(f) for f in self._fields]))
+
+
+def _matching_of(rest: RowCursor, matching: Sequence[MatchingRows]) -> Iterator[pa.StructArray]:
+    """The rows of ``rest`` that match."""
+    for found in matching:
+        for start, piece in rest.between(found.first, found.stop):
+            yield piece.filter(found.matches_of(start, len(piece)))
 
 
 def _concatenated(pieces: Sequence[pa.StructArray]) -> pa.StructArray:

@@ -17,7 +17,7 @@ from ...runtime.concurrency import cached_property
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-__all__ = ["MatchingRows", "RowCursor", "at_positions", "joined_runs", "runs_of_rows"]
+__all__ = ["MatchingRows", "RowCursor", "at_positions", "in_blocks", "joined_runs", "runs_of_rows"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,10 +48,6 @@ class MatchingRows:
         """int64[m]: the positions of the matching rows."""
         return np.flatnonzero(self.matches.fill_null(False).to_numpy(zero_copy_only=False)) + self.first
 
-    def count_blocks(self, rows: int) -> int:
-        """How many blocks of so many rows, from the first row of the batch on, have a matching row."""
-        return int(np.count_nonzero(np.diff((self.positions - self.first) // rows))) + 1
-
     def matches_of(self, start: int, count: int) -> pa.BooleanArray:
         """Which of ``count`` rows from the position ``start`` on match."""
         return self.matches.slice(start - self.first, count)
@@ -77,6 +73,18 @@ class RowCursor:
             count = min(stop, self._stop) - start
             yield start, self._rows.slice(start - self._first, count)
             start += count
+
+
+def in_blocks(matching: Iterable[MatchingRows], rows: int) -> Iterator[list[MatchingRows]]:
+    """Lists of batches that span about so many rows each, or more."""
+    block: list[MatchingRows] = []
+    for found in matching:
+        block.append(found)
+        if found.stop - block[0].first >= rows:
+            yield block
+            block = []
+    if block:
+        yield block
 
 
 def runs_of_rows(positions: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

@@ -1,4 +1,4 @@
-"""Data pages of Parquet files as bytes: where they are, what is known of their values, and files made of some pages.
+"""Data pages of Parquet files: where they are, and what is known of their values.
 
 A page is found by the offset index of its column chunk, or by the heads of the pages before it. Nothing is decoded.
 Only chunks without repeated values are read here: each of their values is a row. What contradicts itself raises
@@ -15,23 +15,20 @@ import numpy as np
 
 from ...dataclass import dataclass
 from .._thrift import read_struct, read_struct_at
-from .._thrift_write import write_struct
+from .data_pages import StoredPage
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-__all__ = ["ColumnPages", "PageColumn", "PageFooter", "PageValues", "file_of_pages", "pages_of"]
+__all__ = ["ColumnPages", "PageColumn", "PageFooter", "PageStream", "PageValues", "pages_of", "stored_pages"]
 
 Fields = dict[int, tuple[int, Any]]
 Read = Callable[[int, int], bytes]
 """Reads so many bytes (the second) at an offset (the first)."""
 _TRUE, _FALSE, _I32, _I64, _BINARY, _LIST, _STRUCT = 1, 2, 5, 6, 8, 9, 12
-_MAGIC = b"PAR1"
 _SCHEMA, _ROWS, _GROUPS, _PAIRS, _CREATED_BY, _ORDERS = 2, 3, 4, 5, 6, 7
 _DATA_PAGE, _DICTIONARY_PAGE, _DATA_PAGE_V2 = 0, 2, 3
 _REQUIRED, _OPTIONAL = 0, 1
-_CODES = (2, 8)
-"""The encodings whose values are codes of the dictionary."""
 _HEAD_BYTES = 256
 """The head of a page mostly has fewer."""
 _MOST_HEAD_BYTES = 1 << 16
@@ -42,6 +39,8 @@ _MOST_ROWS = 1 << 22
 """Chunks with more rows in a page are read as a whole: Arrow makes room for as many rows as a page claims to have."""
 _MOST_BOUND_BYTES = 1 << 10
 """Longer bounds are not kept."""
+_BLOCK_BYTES = 1 << 19
+"""Pages that follow each other are read in blocks of so many bytes."""
 _PLACE_BYTES = 4
 """A page takes as many bytes of an offset index at least."""
 
@@ -137,6 +136,24 @@ class PageColumn:
     offset_index: tuple[int, int] | None
     column_index: tuple[int, int] | None
     bloom_filter: tuple[int, int] | None
+
+    @property
+    def physical_type(self) -> int | None:
+        """The number of its Type."""
+        return _known(self.element, 1, _I32)  # type: ignore[no-any-return]
+
+    @property
+    def is_optional(self) -> bool:
+        return _known(self.element, 3, _I32) == _OPTIONAL
+
+    @property
+    def codec(self) -> int:
+        """The number of its compression codec."""
+        return _number(self.data, 4)
+
+    @property
+    def name(self) -> str:
+        return _known(self.element, 4, _BINARY).decode(errors="replace")  # type: ignore[no-any-return]
 
     @property
     def indexes(self) -> list[tuple[int, int]]:
@@ -272,68 +289,70 @@ def _scanned_pages(column: PageColumn, num_rows: int, read: Read, most: int) -> 
     return _checked(pages, column.stop)
 
 
-def file_of_pages(
-    footer: PageFooter,
-    columns: Sequence[tuple[PageColumn, ColumnPages, npt.NDArray[np.bool_]]],
-    read: Read,
-    arrow_schema: bytes | None,
-) -> tuple[bytearray, list[int]]:
-    """A Parquet file of some pages of some columns, whose numbers of rows may differ.
+class PageStream:
+    """Reads the pages of a column chunk one after another, without an index.
 
     Parameters
     ----------
-    columns : sequence of (PageColumn, ColumnPages, bool[n])
-        The column, its pages, and which of them are wanted: one at least.
-    arrow_schema : bytes or None
-        For the metadata ``ARROW:schema``, where the stored file has them.
-
-    Returns
-    -------
-    bytearray, list of int
-        The file, with one row group, and the rows of each column in it.
-
-    Raises
-    ------
-    ValueError
-        A page is not what the index says of it.
+    column : PageColumn
+    num_rows : int
+        Of the row group.
+    read : Read
     """
-    file, chunks, counts = bytearray(_MAGIC), [], []
-    for column, pages, wanted in columns:
-        start = len(file)
-        data, has_codes = _pages_of(pages, wanted, read)
-        dictionary = read(*pages.dictionary) if has_codes else b""
-        rows = int(np.diff(pages.first_rows)[wanted].sum())
-        file += dictionary
-        file += data
-        stored: Fields = {key: column.data[key] for key in (1, 2, 3, 4, 6) if key in column.data}
-        stored |= {5: (_I64, rows), 7: (_I64, len(file) - start), 9: (_I64, start + len(dictionary))}
-        if dictionary:
-            stored[11] = _I64, start
-        chunks.append({2: (_I64, 0), 3: (_STRUCT, dict(sorted(stored.items())))})
-        counts.append(rows)
-    group = {1: (_LIST, (_STRUCT, chunks)), 2: (_I64, len(file) - len(_MAGIC)), 3: (_I64, max(counts))}
-    fields = footer.frame([column for column, _, _ in columns], arrow_schema)
-    fields |= {_ROWS: (_I64, max(counts)), _GROUPS: (_LIST, (_STRUCT, [group]))}
-    encoded = write_struct(dict(sorted(fields.items())))
-    file += encoded + len(encoded).to_bytes(4, "little") + _MAGIC
-    return file, counts
+
+    def __init__(self, column: PageColumn, num_rows: int, read: Read) -> None:
+        self._stop, self._num_rows, self._read = column.stop, num_rows, read
+        self._block, self._first, self._at = b"", column.start, 0
+        self._rows = 0
+        self._pages: list[tuple[int, StoredPage]] = []
+        self.dictionary: StoredPage | None = None
+
+    def until(self, start: int, stop: int) -> list[tuple[int, StoredPage]]:
+        """The pages with rows from ``start`` to below ``stop``, each with its first row. Calls ascend.
+
+        Raises ValueError: a head is damaged, or the pages have another number of rows than the row group.
+        """
+        self._pages = [(first, page) for first, page in self._pages if first + page.rows > start]
+        while self._rows < stop:
+            page = self._next()
+            if page.kind == _DICTIONARY_PAGE:
+                if self._rows or self.dictionary is not None:
+                    raise ValueError("a column chunk has a dictionary after its first page")
+                self.dictionary = page
+            elif not 0 < page.rows <= min(_MOST_ROWS, self._num_rows - self._rows):
+                raise ValueError("the pages of a column chunk do not hold the rows of its row group")
+            else:
+                self._pages.append((self._rows, page))
+                self._rows += page.rows
+        return self._pages
+
+    def _next(self) -> StoredPage:
+        size = _BLOCK_BYTES
+        while True:
+            try:
+                page, self._at = StoredPage.at(self._block, self._at)
+                return page
+            except ValueError:  # the block may end within the page
+                here = self._first + self._at
+                size = min(size, self._stop - here)
+                if size <= len(self._block) - self._at:
+                    raise
+            self._block, self._first, self._at = self._read(here, size), here, 0
+            size *= 4
 
 
-def _pages_of(pages: ColumnPages, wanted: npt.NDArray[np.bool_], read: Read) -> tuple[bytearray, bool]:
-    """The bytes of the wanted pages, and whether the values of one are codes of the dictionary."""
-    data, has_codes, rows = bytearray(), False, np.diff(pages.first_rows)
+def stored_pages(pages: ColumnPages, wanted: npt.NDArray[np.bool_], read: Read) -> list[StoredPage]:
+    """The wanted pages. Raises ValueError: one is not what the index says of it."""
+    found, rows = [], np.diff(pages.first_rows)
     for run in pages.runs_of(wanted):
         start, size = pages.place_of(run)
         stored = read(start, size)
         for number in run:
-            at = int(pages.offsets[number]) - start
-            head, end = read_struct_at(stored, at)
-            count, encoding, _ = _described(head)
-            if count != rows[number] or end + _number(head, 3) != at + pages.sizes[number]:
+            page, _ = StoredPage.at(stored, int(pages.offsets[number]) - start)
+            if page.rows != rows[number] or len(page.stored) != pages.sizes[number]:
                 raise ValueError("a page is not what the index says of it")
-            has_codes = has_codes or encoding in _CODES
-        data += stored
-    return data, has_codes
+            found.append(page)
+    return found
 
 
 def _head(read: Read, at: int, stop: int) -> tuple[Fields, int]:

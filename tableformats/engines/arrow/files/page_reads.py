@@ -1,8 +1,7 @@
-"""Rows of a row group without its other pages: which pages may hold a wanted row, and the rows of these pages alone.
+"""Which pages of a row group may hold a wanted row, and the rows of these pages alone (:mod:`.page_rows`); or all rows.
 
-Arrow decodes a column chunk from its first page on. So the pages that are wanted are put together as a file in memory,
-which Arrow decodes (:mod:`tableformats.io.parquet.pages`). Only columns at the top without columns below them are read
-so. A row group of others is read as a whole, and so is one whose pages nobody describes.
+Only columns at the top without columns below them are read so. A row group of others is read as a whole by Arrow, and
+so is one whose pages nobody describes.
 """
 
 from __future__ import annotations
@@ -16,25 +15,33 @@ import numpy as np
 import pyarrow as pa
 
 from ....dataclass import dataclass
-from ....io.parquet.pages import ColumnPages, PageColumn, file_of_pages, pages_of
+from ....io.parquet.data_pages import StoredPage, decompresses_quickly
+from ....io.parquet.pages import ColumnPages, PageColumn, PageStream, pages_of, stored_pages
 from ....plugin.statistics import Bounds
 from ....schema import Field
-from .footers import open_parquet
+from .page_rows import PageRows, ReadPages, cut_runs
 from .row_group_statistics import column_bounds
 from .stored_chunks import FEWEST_REMOTE_BYTES, PAGE_ERRORS, StoredChunks
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    Runs = npt.NDArray[np.int64]
+
 __all__ = ["PageReader"]
 
 _FEWEST_ROWS = 100_000
 """A smaller row group has so few pages that it is read as fast as they are found."""
+_FEWEST_WHOLE_ROWS = 20_000
+"""In a smaller row group, finding pages takes what is gained by them."""
 _MOST_READ = 0.5
-"""Where a larger share of the bytes is wanted, all are read."""
-_WINDOW_BYTES = 64 << 20
+"""Where a larger share of the bytes is wanted and nothing is gained otherwise, all are read."""
+_WINDOW_BYTES, _LOCAL_WINDOW_BYTES = 64 << 20, 4 << 20
 _WINDOW_ROWS = 1 << 22
-"""About how many bytes of pages, before compression, are decoded together, and of how many rows."""
+"""About how many bytes of pages, before compression, are decoded together, and of how many rows.
+
+In a store each window takes requests of its own; the bytes of a local file stay in the processor's cache.
+"""
 _MOST_PAGES = 1 << 16
 """Of a file that are looked at. Chunks with further ones are read as a whole."""
 _ARROW_SCHEMA = b"ARROW:schema"
@@ -49,33 +56,22 @@ class _Chunk:
     column: PageColumn
     pages: ColumnPages
 
-    def page_of(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        return np.searchsorted(self.pages.first_rows, rows, "right") - 1
-
-    def wanted(self, runs: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+    def wanted(self, runs: Runs) -> npt.NDArray[np.bool_]:
         """Which pages hold a row of ``runs``."""
-        begins = np.zeros(len(self.pages.sizes) + 1, np.int64)
-        np.add.at(begins, self.page_of(runs[:, 0]), 1)
-        np.add.at(begins, self.page_of(runs[:, 1] - 1) + 1, -1)
-        return np.cumsum(begins[:-1]) > 0
+        first_rows = self.pages.first_rows
+        return np.searchsorted(runs[:, 1], first_rows[:-1], "right") < np.searchsorted(runs[:, 0], first_rows[1:])
 
-    def bytes_of(self, runs: npt.NDArray[np.int64]) -> int:
+    def bytes_of(self, runs: Runs) -> int:
         return int(self.pages.sizes[self.wanted(runs)].sum())
 
-    def picked(self, values: pa.ChunkedArray, runs: npt.NDArray[np.int64]) -> pa.Array:
-        """The rows of ``runs``, of the values of all wanted pages."""
+    def read(self, runs: Runs, read: Callable[[int, int], bytes]) -> ReadPages:
+        """The pages with a row of ``runs``."""
         wanted, first_rows = self.wanted(runs), self.pages.first_rows
-        before = np.cumsum(np.where(wanted, np.diff(first_rows), 0))
-        page = self.page_of(runs[:, 0])
-        starts = runs[:, 0] - first_rows[page + 1] + before[page]
-        counts = runs[:, 1] - runs[:, 0]
-        if len(runs) == 1:
-            values = values.slice(int(starts[0]), int(counts[0]))
-        else:
-            shifts = starts - np.cumsum(counts) + counts
-            values = values.take(pa.array(np.repeat(shifts, counts) + np.arange(counts.sum())))
-        found = values.combine_chunks()
-        return pa.concat_arrays(found.chunks) if isinstance(found, pa.ChunkedArray) else found
+        pages = stored_pages(self.pages, wanted, read)
+        dictionary = None
+        if any(page.has_codes for page in pages):
+            dictionary, _ = StoredPage.at(read(*self.pages.dictionary), 0)
+        return ReadPages(first_rows[:-1][wanted], np.diff(first_rows)[wanted], pages, dictionary)
 
 
 class PageReader:
@@ -84,13 +80,17 @@ class PageReader:
     Parameters
     ----------
     stored : StoredChunks
+    texts : mapping of int to pa.DataType
+        By leaf, the columns at the top that are string or binary.
     """
 
-    def __init__(self, stored: StoredChunks) -> None:
+    def __init__(self, stored: StoredChunks, texts: Mapping[int, pa.DataType]) -> None:
         self._stored = stored
+        self._texts = texts
         self._metadata = stored.metadata
         self._found: dict[tuple[int, int], _Chunk] = {}
         self._left = _MOST_PAGES
+        self._schemas: dict[tuple[int, ...], bytes] = {}
 
     def bounds(
         self, group: int, leaves: Mapping[int, tuple[Field, int]]
@@ -113,7 +113,7 @@ class PageReader:
         starts = np.unique(np.concatenate([chunk.pages.first_rows for chunk in chunks]))
         bounds = Bounds()
         for chunk, (field_id, (field, leaf)) in zip(chunks, leaves.items(), strict=True):
-            number = pa.array(chunk.page_of(starts[:-1]))
+            number = pa.array(np.searchsorted(chunk.pages.first_rows, starts[:-1], "right") - 1)
             bounds.value_count[field_id] = pa.array(np.diff(starts))
             bounds.null_count[field_id] = _null_counts(chunk.pages, number.to_pylist(), np.diff(starts).tolist())
             sides = self._bounds_of(group, leaf, chunk.pages, field)
@@ -155,31 +155,74 @@ class PageReader:
             First row in the row group, and the row after the last one; ascending, apart, none empty.
         """
         chunks = self._chunks(group, leaves)
-        if chunks is None:
+        if chunks is None or runs.tolist() == [[0, self._metadata.row_group(group).num_rows]]:
             return None
         read = sum(chunk.bytes_of(runs) for chunk in chunks)
         if read > _MOST_READ * sum(int(chunk.pages.sizes.sum()) for chunk in chunks):
-            return None
-        return self._windows(chunks, coded, _cut(runs, self._window_rows(group, leaves)))
+            if self._stored.is_remote or not self._is_gain([chunk.column for chunk in chunks], leaves, coded):
+                return None
+        return self._pieces(group, leaves, chunks, coded, runs)
 
-    def _windows(
-        self, chunks: Sequence[_Chunk], coded: Sequence[str], windows: Sequence[npt.NDArray[np.int64]]
+    def all_rows(self, group: int, leaves: Sequence[int], coded: Sequence[str]) -> Iterator[pa.StructArray] | None:
+        """All rows of a row group of a local file. None: Arrow reads it as fast, or its pages are not understood.
+
+        Parameters
+        ----------
+        leaves, coded
+            As of :meth:`rows`.
+        """
+        num_rows = self._metadata.row_group(group).num_rows
+        if self._stored.is_remote or num_rows < _FEWEST_WHOLE_ROWS or not leaves:
+            return None
+        try:
+            columns = [column for leaf in leaves if (column := self._stored.column(group, leaf)) is not None]
+            if len(columns) < len(leaves) or not self._is_gain(columns, leaves, coded):
+                return None
+        except PAGE_ERRORS:
+            return None
+        return self._streamed(group, leaves, columns, coded)
+
+    def _streamed(
+        self, group: int, leaves: Sequence[int], columns: Sequence[PageColumn], coded: Sequence[str]
     ) -> Iterator[pa.StructArray]:
-        footer = self._stored.footer
-        assert footer is not None
-        for runs in windows:
-            wanted = [(c.column, c.pages, c.wanted(runs)) for c in chunks]
-            places = [place for _, pages, pages_wanted in wanted for place in pages.places(pages_wanted)]
-            with self._stored.reading(places) as read:
-                data, counts = file_of_pages(footer, wanted, read, self._arrow_schema(chunks))
-            file = open_parquet(pa.BufferReader(pa.py_buffer(data)), read_dictionary=coded)
-            columns = []
-            for number, (chunk, count) in enumerate(zip(chunks, counts, strict=True)):
-                values = file.reader.read_column(number)
-                if len(values) != count:
-                    raise pa.ArrowInvalid(f"{len(values)} values where the heads of pages count {count}")
-                columns.append(chunk.picked(values, runs))
-            yield pa.StructArray.from_arrays(columns, names=file.schema_arrow.names)
+        num_rows = self._metadata.row_group(group).num_rows
+        window = self._window_rows(group, leaves, _LOCAL_WINDOW_BYTES)
+        rows = self._page_rows(columns, leaves, coded)
+        with self._stored.reading([]) as read:
+            streams = [PageStream(column, num_rows, read) for column in columns]
+            start = 0
+            while start < num_rows:
+                # A window ends with a page of the first column: writers mostly begin pages of all columns at one row.
+                last, page = streams[0].until(start, min(start + window, num_rows))[-1]
+                stop = last + page.rows if last + page.rows - start < 2 * window else start + window
+                found = [_read_pages(stream, start, stop) for stream in streams]
+                yield from rows.of_runs(np.array([[start, stop]]), found)
+                start = stop
+
+    def _is_gain(self, columns: Sequence[PageColumn], leaves: Sequence[int], coded: Sequence[str]) -> bool:
+        """Whether a column is decompressed or decoded faster than by Arrow."""
+        is_text = any(leaf in self._texts and c.name not in coded for leaf, c in zip(leaves, columns, strict=True))
+        return is_text or any(decompresses_quickly(column.codec) for column in columns)
+
+    def _page_rows(self, columns: Sequence[PageColumn], leaves: Sequence[int], coded: Sequence[str]) -> PageRows:
+        assert self._stored.footer is not None
+        texts = [
+            self._texts.get(leaf) if column.name not in coded else None
+            for column, leaf in zip(columns, leaves, strict=True)
+        ]
+        return PageRows(self._stored.footer, columns, texts, coded, self._arrow_schema)
+
+    def _pieces(
+        self, group: int, leaves: Sequence[int], chunks: Sequence[_Chunk], coded: Sequence[str], runs: Runs
+    ) -> Iterator[pa.StructArray]:
+        """The rows of ``runs``, window by window."""
+        rows = self._page_rows([chunk.column for chunk in chunks], leaves, coded)
+        size = _WINDOW_BYTES if self._stored.is_remote else _LOCAL_WINDOW_BYTES
+        edges = _window_edges([chunk.pages.first_rows for chunk in chunks], self._window_rows(group, leaves, size))
+        for window in cut_runs(runs, edges):
+            with self._stored.reading([place for c in chunks for place in c.pages.places(c.wanted(window))]) as read:
+                found = [chunk.read(window, read) for chunk in chunks]
+            yield from rows.of_runs(window, found)
 
     def _chunks(self, group: int, leaves: Sequence[int]) -> list[_Chunk] | None:
         """The chunks of some columns and their pages. None: those of one are not known, or not worth a request."""
@@ -210,28 +253,39 @@ class PageReader:
         size = sum(chunk.total_compressed_size for chunk in chunks)
         return size >= FEWEST_REMOTE_BYTES and all(chunk.has_offset_index for chunk in chunks)
 
-    def _window_rows(self, group: int, leaves: Sequence[int]) -> int:
+    def _window_rows(self, group: int, leaves: Sequence[int], window_bytes: int) -> int:
         stored = self._metadata.row_group(group)
         size = sum(max(stored.column(leaf).total_uncompressed_size, 1) for leaf in leaves)
-        return min(max(stored.num_rows * _WINDOW_BYTES // size, 1), _WINDOW_ROWS)
+        return min(max(stored.num_rows * window_bytes // size, 1), _WINDOW_ROWS)
 
-    def _arrow_schema(self, chunks: Sequence[_Chunk]) -> bytes | None:
+    def _arrow_schema(self, columns: Sequence[PageColumn]) -> bytes | None:
         """The part of the stored Arrow schema for some columns."""
         if _ARROW_SCHEMA not in (self._metadata.metadata or {}):
             return None
-        whole = self._metadata.schema.to_arrow_schema()
-        return base64.b64encode(pa.schema([whole.field(chunk.column.number) for chunk in chunks]).serialize())
+        numbers = tuple(column.number for column in columns)
+        if numbers not in self._schemas:
+            whole = self._metadata.schema.to_arrow_schema()
+            self._schemas[numbers] = base64.b64encode(pa.schema([whole.field(n) for n in numbers]).serialize())
+        return self._schemas[numbers]
 
 
-def _cut(runs: npt.NDArray[np.int64], rows: int) -> list[npt.NDArray[np.int64]]:
-    """The runs of each window of so many rows of the row group."""
-    windows = []
-    for window in range(int(runs[0, 0]) // rows, (int(runs[-1, 1]) - 1) // rows + 1):
-        found = np.clip(runs, window * rows, (window + 1) * rows)
-        found = found[found[:, 0] < found[:, 1]]
-        if len(found):
-            windows.append(found)
-    return windows
+def _window_edges(first_rows: Sequence[npt.NDArray[np.int64]], rows: int) -> npt.NDArray[np.int64]:
+    """Where windows of about so many rows begin and end: at pages of the column with the fewest, if possible.
+
+    Writers mostly begin pages of all columns at the same rows; then no page is decompressed for two windows.
+    """
+    starts = min(first_rows, key=len)
+    cuts = np.union1d(starts, np.arange(0, starts[-1], rows)) if np.diff(starts).max() > rows else starts
+    return np.append(cuts[:-1][np.diff(cuts[:-1] // rows, prepend=-1) > 0], cuts[-1])
+
+
+def _read_pages(stream: PageStream, start: int, stop: int) -> ReadPages:
+    pages = stream.until(start, stop)
+    starts, counts = (
+        np.array(values, np.int64) for values in zip(*((first, p.rows) for first, p in pages), strict=True)
+    )
+    needs_dictionary = any(page.has_codes for _, page in pages)
+    return ReadPages(starts, counts, [page for _, page in pages], stream.dictionary if needs_dictionary else None)
 
 
 def _null_counts(pages: ColumnPages, numbers: Sequence[int], rows: Sequence[int]) -> pa.Array:

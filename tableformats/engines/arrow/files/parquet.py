@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -108,13 +109,14 @@ class ParquetFile(DataFile):
         piece = max(_PIECES // max(len(selection.leaves), 1), 1 << 16) if part.weight > _MOST_BUFFERED else 0
         with ExitStack() as stack:
             with typed_errors(self.path):
+                coded = self._coded_texts(part, selection)
                 source = self._source
                 if isinstance(source, RemoteSource) and not piece:
                     source = stack.enter_context(source.with_ranges(self._chunks(part, selection)))
                 # A reader of its own: Arrow's are not made for several threads.
                 is_buffered = source is not self._source
-                file = open_parquet(source, self._metadata, piece, is_buffered, self._coded_texts(part, selection))
-            yield from self._rows_of(file, part, selection, is_alone)
+                open_file = partial(open_parquet, source, self._metadata, piece, is_buffered, coded)
+            yield from self._rows_of(open_file, part, selection, coded, is_alone)
 
     @cached_property
     def _stored(self) -> StoredChunks | None:
@@ -122,7 +124,9 @@ class ParquetFile(DataFile):
 
     @cached_property
     def _pages(self) -> PageReader | None:
-        return None if self._stored is None else PageReader(self._stored)
+        if self._stored is None:
+            return None
+        return PageReader(self._stored, {leaf: kind for leaf, (_, kind) in self._texts.items()})
 
     def groups_without(self, groups: Sequence[int], leaf: int, field: Field, values: Sequence[Any]) -> list[int]:
         """See :meth:`DataFile.groups_without`."""
@@ -153,10 +157,10 @@ class ParquetFile(DataFile):
         return with_typed_errors(pieces, self.path)
 
     @cached_property
-    def _texts(self) -> dict[int, str]:
-        """The path of each leaf that is a top-level column of texts or bytes."""
-        tops = [node for node in self.root.children if node.type in _TEXTS]
-        return {node.leaves.start: self._metadata.schema.column(node.leaves.start).path for node in tops}
+    def _texts(self) -> dict[int, tuple[str, pa.DataType]]:
+        """The path and the type of each leaf that is a top-level column of texts or bytes."""
+        tops = [(node.leaves.start, node.type) for node in self.root.children if node.type in _TEXTS]
+        return {leaf: (self._metadata.schema.column(leaf).path, kind) for leaf, kind in tops}
 
     def _coded_texts(self, part: FilePart, selection: Selection) -> list[str]:
         """The columns to read as dictionary arrays: in the file their values are codes of a dictionary.
@@ -167,28 +171,42 @@ class ParquetFile(DataFile):
             return []
         groups = [(self._groups.chunk_of(i), self._metadata.row_group(i).num_rows) for i in part.row_groups]
         return [
-            self._texts[leaf]
+            self._texts[leaf][0]
             for leaf in selection.leaves
             if leaf in self._texts and all(_is_coded(chunk_of(leaf), count) for chunk_of, count in groups)
         ]
 
     def _rows_of(
-        self, file: pq.ParquetFile, part: FilePart, selection: Selection, is_alone: bool
+        self,
+        open_file: Callable[[], pq.ParquetFile],
+        part: FilePart,
+        selection: Selection,
+        coded: Sequence[str],
+        is_alone: bool,
     ) -> Iterator[tuple[int, pa.StructArray]]:
-        first = part.first
+        first, file = part.first, None
         for number in part.row_groups:
             count = self._metadata.row_group(number).num_rows
-            # One row group per call: Arrow then buffers the column chunks of only one.
-            batches = file.reader.iter_batches(
-                self._batch_rows(number, selection),
-                row_groups=[number],
-                column_indices=selection.leaves,
-                use_threads=is_alone,
-            )
-            read = (without_views(batch.to_struct_array()) for batch in batches)
-            rows = with_typed_errors((piece for rows in read for piece in _of_short_texts(rows)), self.path)
-            yield from counted_rows(rows, first, count, self.path)
+            with typed_errors(self.path):
+                rows = None if self._pages is None else self._pages.all_rows(number, selection.leaves, coded)
+                if rows is None:
+                    file = file or open_file()
+                    rows = self._by_arrow(file, number, selection, is_alone)
+            read = (piece for found in rows for piece in _of_short_texts(without_views(found)))
+            yield from counted_rows(with_typed_errors(read, self.path), first, count, self.path)
             first += count
+
+    def _by_arrow(
+        self, file: pq.ParquetFile, number: int, selection: Selection, is_alone: bool
+    ) -> Iterator[pa.StructArray]:
+        """The rows of one row group: Arrow then buffers the column chunks of only one."""
+        batches = file.reader.iter_batches(
+            self._batch_rows(number, selection),
+            row_groups=[number],
+            column_indices=selection.leaves,
+            use_threads=is_alone,
+        )
+        return (batch.to_struct_array() for batch in batches)
 
     def _chunks(self, part: FilePart, selection: Selection) -> Iterator[tuple[int, int]]:
         """The offset and length of the column chunks of a part."""

@@ -1,0 +1,26 @@
+"""Stub of the kernels for texts of data pages. Shapes and errors are documented in ``_texts.pyx``."""
+
+import numpy as np
+import numpy.typing as npt
+
+UInt8 = npt.NDArray[np.uint8]
+Int64 = npt.NDArray[np.int64]
+UInt32 = npt.NDArray[np.uint32]
+Buffer = bytes | memoryview | UInt8
+
+def read_levels(data: Buffer, out: UInt8) -> int: ...
+def read_codes(data: Buffer, out: UInt32) -> None: ...
+def plain_places(
+    values: Buffer, rows: int, defined: UInt8 | None, chosen: UInt8 | None, starts: Int64, ends: Int64
+) -> None: ...
+def coded_places(
+    codes: UInt32,
+    entry_starts: Int64,
+    entry_ends: Int64,
+    rows: int,
+    defined: UInt8 | None,
+    chosen: UInt8 | None,
+    starts: Int64,
+    ends: Int64,
+) -> None: ...
+def copy_texts(values: Buffer, starts: Int64, ends: Int64, out: Buffer) -> None: ...
