@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.mutants.mutant import Mutant
 
 _ROW_GROUPS = ("arrow/test_row_group_pruning.py",)
+_WHOLE = ("arrow/test_whole_row_groups.py",)
 _PAGES = ("arrow/test_page_reads.py",)
 
 MUTANTS = (
@@ -66,19 +67,43 @@ MUTANTS = (
     ),
     Mutant(
         "rows-of-pages-are-not-counted",
-        "core:_pages_of",
-        "count != rows[number]",
+        "core:stored_pages",
+        "page.rows != rows[number]",
         "False",
         "an index that lies about the rows of a page gives other rows",
         _PAGES,
     ),
     Mutant(
         "rows-before-a-page-that-is-left-out",
-        "core:_Chunk.picked",
-        "np.where(wanted, np.diff(first_rows), 0)",
-        "np.diff(first_rows)",
+        "core:ReadPages._places",
+        "(self.starts == before + self.starts[0]).all()",
+        "True",
         "rows are taken from where they would be if all pages were read",
         _PAGES,
+    ),
+    Mutant(
+        "texts-of-all-rows-of-a-page",
+        "core:ReadPages.chosen",
+        "if page.all()",
+        "if page.any()",
+        "a page with a wanted row is wanted as a whole",
+        _WHOLE,
+    ),
+    Mutant(
+        "pages-that-began-before-a-window-are-forgotten",
+        "core:PageStream.until",
+        "first + page.rows > start",
+        "first >= start",
+        "the rows of a page belong to one window",
+        _WHOLE,
+    ),
+    Mutant(
+        "pages-of-any-size-before-compression",
+        "core:StoredPage.values_size",
+        "found > most",
+        "False",
+        "a page of a few bytes that claims gigabytes gets them",
+        ("io/test_page_texts.py",),
     ),
     Mutant(
         "pages-of-several-columns-have-the-same-rows",
