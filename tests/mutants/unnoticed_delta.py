@@ -51,6 +51,8 @@ _CHANGES: dict[str, str] = {
         }.items()
     },
     "json/columns.py:JsonTable.__init__: 0 -> 1": "only decimals have a scale that is looked at",
+    "log/commits.py:_of_lines: offset and text.startswith(BYTE_ORDER_MARK)"
+    " -> ((offset) or (text.startswith(BYTE_ORDER_MARK)))": "to read a commit action by action takes more time alone",
     "write/texts.py:_json_bound: False -> True": "a letter that is escaped in JSON is that letter",
     "write/transaction.py:DeltaTransaction.after_commit: 0 -> 1": "no line of a commit of one's own is in an error",
     **{
