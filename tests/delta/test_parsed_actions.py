@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 from tableformats_delta.log.actions import iter_actions, parse_actions, sorted_actions
 
 import tableformats as tf
+from tests.support.delta_log import DeltaLog, add
 
 BOM = b"\xef\xbb\xbf"
 
@@ -60,3 +63,26 @@ def test_damage(start: bytes, data: bytes, offset: int, message: str) -> None:
         [*iter_actions(start + data, "/log")]
     found: Any = caught.value
     assert (found.offset, found.path) == (offset + len(start), "/log")
+
+
+@pytest.mark.parametrize(
+    ("end", "is_sound"),
+    [
+        ("\n", True),
+        ("\r\n", True),
+        (" \n", True),
+        ("X\n", False),
+        ("\rX\n", False),
+        ("X\r\n", False),
+        ("\r\rX\n", False),
+    ],
+)
+def test_ends_of_lines(tmp_path: Path, end: str, is_sound: bool) -> None:
+    log = DeltaLog(tmp_path / "t").start()
+    lines = [json.dumps(add(name), separators=(",", ":")) for name in "ab"]
+    log.write(f"{1:020d}.json", f"{lines[0]}{end}{lines[1]}\n".encode())
+    if is_sound:
+        assert log.paths() == ["a", "b"]
+    else:
+        with pytest.raises(tf.CorruptMetadataError):
+            log.paths()

@@ -117,3 +117,14 @@ def test_actions_of_commits(tmp_path: Path) -> None:
     assert kinds(log.directory, 1) == ["commitInfo", "add"]
     assert kinds(log.directory, 2) == ["commitInfo", "metaData"]
     assert kinds(log.directory, 3) == ["commitInfo", "protocol", "metaData"]
+
+
+def test_tables_that_are_not_written(tmp_path: Path) -> None:
+    """However often it is tried."""
+    log = DeltaLog(tmp_path / "t").start(field("a", "string", {"__COLLATIONS": {"a": "ICU.de"}}))
+    table = tf.open_table(log.root)
+    for _ in range(2):
+        with pytest.raises(tf.UnsupportedFeatureError) as caught:
+            table.append(pa.table({"a": ["x"]}))
+        assert caught.value.field == "collations"
+    assert [file.name for file in log.directory.iterdir()] == [f"{0:020d}.json"]

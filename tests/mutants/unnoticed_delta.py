@@ -51,6 +51,14 @@ _CHANGES: dict[str, str] = {
         }.items()
     },
     "json/columns.py:JsonTable.__init__: 0 -> 1": "only decimals have a scale that is looked at",
+    **{
+        f"log/commit_lines.py:_Actions.{change}": reason
+        for change, reason in {
+            "of: start < stop -> (start <= stop)": "no rows of all are no rows",
+            "_ends_its_line: 0 -> 1": "an action that is not sound is not used, whatever is behind it",
+            "_ends_its_line: ends + 1 -> (ends - 1)": "to read a commit action by action takes more time alone",
+        }.items()
+    },
     "log/commits.py:_of_lines: offset and text.startswith(BYTE_ORDER_MARK)"
     " -> ((offset) or (text.startswith(BYTE_ORDER_MARK)))": "to read a commit action by action takes more time alone",
     "write/texts.py:_json_bound: False -> True": "a letter that is escaped in JSON is that letter",
