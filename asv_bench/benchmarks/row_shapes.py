@@ -104,7 +104,7 @@ def _days(count: int, number: int) -> pa.Table:
 
 SHAPES = (
     Shape("1,000 files of 1 MB", 20 if QUICK else 1_000, 45_000, some_events),
-    Shape("one file of 1.3 GB", 1, 1_000_000 if QUICK else 78_000_000, some_events),
+    Shape("one file of 2 GB", 1, 1_000_000 if QUICK else 120_000_000, some_events),
     Shape("nested columns", 1 if QUICK else 4, 1_000_000, _nested),
     Shape("long texts", 1 if QUICK else 4, 500_000, _texts),
     Shape("100 partitions", 10 if QUICK else 100, 50_000, _days, ("day",)),
@@ -138,7 +138,7 @@ def memory_rows() -> list[list[str]]:
     """The peak of streams, in MiB above what a process has before it reads."""
     sizes = [1] if QUICK else [1, 5, 10, 20]
     paths = {f"{files} files of 22 MB": row_tables(files * ROWS_A_FILE).clean["delta"] for files in sizes}
-    paths["one file of 1.3 GB"] = shape_table(SHAPES[1]).path
+    paths["one file of 2 GB"] = shape_table(SHAPES[1]).path
     rows = []
     for name, path in paths.items():
         for limit in (64, 512):

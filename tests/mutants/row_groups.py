@@ -130,6 +130,14 @@ MUTANTS = (
         ("arrow/test_sought_values.py",),
     ),
     Mutant(
+        "a-dictionary-of-some-pages-is-one-of-all",
+        "core:dictionary_of",
+        "all(_number",
+        "any(_number",
+        "a row group is left out whose value stands beside the dictionary",
+        ("arrow/test_dictionaries.py",),
+    ),
+    Mutant(
         "milliseconds-are-microseconds",
         "core:_stored",
         'logical.get("timeUnit") != "microseconds"',

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     Int64 = npt.NDArray[np.int64]
     Mask = npt.NDArray[np.uint8]
 
-__all__ = ["StoredTexts", "are_texts", "texts_of"]
+__all__ = ["StoredTexts", "are_texts", "dictionary_texts", "texts_of"]
 
 _BYTE_ARRAY = 6
 _LENGTH_BYTES = 4
@@ -162,6 +162,14 @@ def _levels(page: StoredPage, values: memoryview) -> tuple[memoryview, memoryvie
     if size > len(values) - _LENGTH_BYTES:
         raise ValueError("the levels of a page are longer than the page")
     return values[_LENGTH_BYTES : _LENGTH_BYTES + size], values[_LENGTH_BYTES + size :]
+
+
+def dictionary_texts(page: StoredPage, codec: int) -> pa.Array:
+    """The texts of a dictionary page, as binary. Raises ValueError: it is damaged."""
+    entries = _Dictionary(page, codec)
+    return StoredTexts(pa.binary(), [(entries.values, page.rows)], entries.starts, entries.ends, None).array(
+        0, page.rows
+    )
 
 
 class _Dictionary:

@@ -1,7 +1,7 @@
-"""Row groups that do not hold what a filter looks for, by the Bloom filters of their column chunks.
+"""Row groups that do not hold what a filter looks for, by the Bloom filters and dictionaries of their column chunks.
 
 A filter asks for values where it is an equality or an IN, or has one among its parts that all have to be TRUE. The
-Bloom filter is asked for the stored form of each value. Where that is not certain, nothing is concluded.
+stored form of each value is looked for. Where that is not certain, nothing is concluded.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from typing import Any
 
 from ....expressions import tree as ex
 from ....io.parquet.bloom_filters import BLOCK_BYTES, HEAD_BYTES, BloomFilter, xxh64
+from ....io.parquet.dictionaries import dictionary_of, has_one_of
+from ....io.parquet.pages import PageColumn
 from ....schema import Field, primitive
 from .stored_chunks import FEWEST_REMOTE_BYTES, PAGE_ERRORS, StoredChunks
 
@@ -24,6 +26,10 @@ _MOST_BYTES = 1 << 10
 _WIDTHS = {"INT32": 4, "INT64": 8}
 _MOST_FILTER = 1 << 20
 """A longer filter in a store is not read."""
+_FEWEST_ROWS = 10_000
+"""Of a row group whose dictionary is looked at."""
+_MOST_DICTIONARY = 4 << 20
+"""A dictionary of more bytes is not looked at."""
 _MEANINGS: Mapping[str, tuple[str, ...]] = {
     "Int": ("int", "long"),
     "None": ("int", "long", "binary"),
@@ -55,35 +61,56 @@ def groups_without(
     leaf : int
         The number of the leaf column that the file has of ``field``.
     """
-    asked = [group for group in groups if _has_filter(chunks, group, leaf)]
+    asked = [group for group in groups if _may_tell(chunks, group, leaf)]
     if not asked or len(values) > _MOST_VALUES:
         return []
     try:
         stored = [_stored(value, field, chunks.metadata.schema.column(leaf)) for value in values]
     except PAGE_ERRORS:  # a value that the file cannot store
         return []
-    hashes = [xxh64(octets) for octets in stored if octets is not None]
-    return [group for group in asked if _lacks(chunks, group, leaf, hashes)] if len(hashes) == len(values) else []
+    known = [octets for octets in stored if octets is not None]
+    if len(known) < len(values):
+        return []
+    hashes = [xxh64(octets) for octets in known]
+    return [group for group in asked if _lacks(chunks, group, leaf, known, hashes)]
 
 
-def _has_filter(chunks: StoredChunks, group: int, leaf: int) -> bool:
-    # Older pyarrow does not say. Then it is looked up in the footer.
-    return getattr(chunks.metadata.row_group(group).column(leaf), "bloom_filter_offset", 1) is not None
+def _may_tell(chunks: StoredChunks, group: int, leaf: int) -> bool:
+    """Whether a chunk may have a Bloom filter, or a dictionary that is worth a look."""
+    stored = chunks.metadata.row_group(group)
+    column = stored.column(leaf)
+    # Older pyarrow does not say whether there is a filter. Then it is looked up in the footer.
+    has_filter = getattr(column, "bloom_filter_offset", 1) is not None
+    return has_filter or (column.dictionary_page_offset is not None and stored.num_rows >= _FEWEST_ROWS)
 
 
-def _lacks(chunks: StoredChunks, group: int, leaf: int, hashes: Sequence[int]) -> bool:
+def _lacks(chunks: StoredChunks, group: int, leaf: int, values: Sequence[bytes], hashes: Sequence[int]) -> bool:
     try:
         column = chunks.column(group, leaf)
-        place = None if column is None else column.bloom_filter
-        if place is None or not _is_worth_request(chunks, group, place[1]):
+        if column is None:
             return False
-        offset = place[0]
-        with chunks.reading([place]) as read:
-            bloom = BloomFilter(read(offset, HEAD_BYTES))
-            blocks = ((hashed, read(offset + bloom.block_of(hashed), BLOCK_BYTES)) for hashed in hashes)
-            return not any(bloom.may_hold(block, hashed) for hashed, block in blocks)
+        return _is_out_of_filter(chunks, group, column, hashes) or _is_out_of_dictionary(chunks, group, column, values)
     except PAGE_ERRORS:
         return False
+
+
+def _is_out_of_filter(chunks: StoredChunks, group: int, column: PageColumn, hashes: Sequence[int]) -> bool:
+    place = column.bloom_filter
+    if place is None or not _is_worth_request(chunks, group, place[1]):
+        return False
+    offset = place[0]
+    with chunks.reading([place]) as read:
+        bloom = BloomFilter(read(offset, HEAD_BYTES))
+        blocks = ((hashed, read(offset + bloom.block_of(hashed), BLOCK_BYTES)) for hashed in hashes)
+        return not any(bloom.may_hold(block, hashed) for hashed, block in blocks)
+
+
+def _is_out_of_dictionary(chunks: StoredChunks, group: int, column: PageColumn, values: Sequence[bytes]) -> bool:
+    place = dictionary_of(column)
+    if place is None or place[1] > _MOST_DICTIONARY or not _is_worth_request(chunks, group, place[1]):
+        return False
+    with chunks.reading([place]) as read:
+        return not has_one_of(values, read(*place), column)
 
 
 def _is_worth_request(chunks: StoredChunks, group: int, size: int) -> bool:
