@@ -56,6 +56,19 @@ EQUIVALENT: dict[str, str] = {
         "whether formats look at once decides the time alone"
     ),
     "tableformats/plugin/recognition.py:_described: 1 -> 2": "a fifth table is not named",
+    **{
+        f"tableformats/schema/transform_values.py:{change}": reason
+        for change, reason in {
+            "_integers: 0 -> 1": "what stands for NULL is not looked at",
+            "_truncated_decimals: unscaled < 0 -> (unscaled <= 0)": "decimals of Arrow have one zero",
+            "_unscaled: number >= 0 -> (number > 0)": "0 and its complement take one byte",
+            "_unscaled: 0 -> 1": "0 and its complement take one byte",
+            "_hashed_texts: 4 -> 5": "no word goes on beyond four more bytes",
+            "_hashed_texts: short & (sizes % 4 != 0) -> (short | (sizes % 4 != 0))": (
+                "no rest changes nothing, and long texts are hashed anew"
+            ),
+        }.items()
+    },
     "tableformats/schema/transform_values.py:_hashes: 1 -> 2": "NumPy takes any negative length for the unknown one",
     **{
         f"tableformats/cli/columns.py:texts_of: types.is_{change}": "the texts are the same, made one by one"

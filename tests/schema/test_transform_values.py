@@ -25,6 +25,11 @@ def _numbers(low: int, high: int) -> list[Any]:
 _LETTERS = ["A", "\xe4", "€", "\U0001f600"]
 _TEXTS = ["".join(_SOURCE.choices(_LETTERS, k=_SOURCE.randrange(40))) for _ in range(200)]
 _DECIMALS = [decimal.Decimal(_SOURCE.randrange(-(10**19), 10**19)).scaleb(-3) for _ in range(100)]
+_DECIMALS += [
+    decimal.Decimal(number).scaleb(-3)
+    for edge in (1, 128, 256, 32_768, 2**31, 2**63)
+    for number in (edge - 1, edge, edge + 1, -edge - 1, -edge, -edge + 1)
+]
 _BINARY = [_SOURCE.randbytes(_SOURCE.randrange(20)) for _ in range(100)]
 _TIMES = ["year", "month", "day", "hour"]
 

@@ -21,6 +21,7 @@ from tableformats.schema import (
     number_fields,
     primitive,
 )
+from tableformats.schema.arrow_types import field_of_arrow
 from tableformats.schema.type_text import parse_type
 
 NOT_OF_ARROW = {"uuid": FixedType(16), "variant": StructType}
@@ -132,3 +133,21 @@ def test_fields_of_a_text_have_no_ids_yet() -> None:
         left += [kind.element] if isinstance(kind, ListType) else []
         left += [kind.key, kind.value] if isinstance(kind, MapType) else []
     assert ids == [0] * 6
+
+
+def test_keys_of_maps_are_never_null() -> None:
+    """Whatever the field says. Members have the names that Arrow gives them."""
+    text, number = primitive("string"), primitive("int")
+    found = arrow_type(MapType(field("k", text), field("v", number, True)))
+    assert not found.key_field.nullable and not found.item_field.nullable
+    assert (found.key_field.name, found.item_field.name) == ("key", "value")
+    assert arrow_type(ListType(field("e", number, True))) == pa.list_(pa.field("element", pa.int32(), nullable=False))
+    assert arrow_type(primitive("uuid")) == pa.binary(16)
+
+
+def test_columns_of_arrow_have_no_ids_yet() -> None:
+    kind = pa.struct([("x", pa.list_(pa.int64()))])
+    (found,) = (field_of_arrow(f) for f in pa.schema([pa.field("a", kind, nullable=False)]))
+    assert found.id == 0 and found.required and isinstance(found.type, StructType)
+    (member,) = found.type.fields
+    assert member.id == 0 and isinstance(member.type, ListType) and member.type.element.id == 0
