@@ -69,6 +69,19 @@ EQUIVALENT: dict[str, str] = {
             ),
         }.items()
     },
+    **{
+        f"tableformats/schema/transforms.py:Transform.{change}": reason
+        for change, reason in {
+            "_preimage_truncate: 12 -> 13": "both types are wide enough",
+            "_preimage_truncate: 12 -> 13 (number 2)": "both types are wide enough",
+            "_preimage_truncate: 76 -> 77": "no decimal column has as many digits",
+            "_preimage_time: first_us > -limit -> (first_us >= -limit)": "no unit begins there",
+            "_preimage_time: end_us < limit -> (end_us <= limit)": "no unit ends there",
+            "_preimage_time: 0 -> 1 (number 2)": "what stands for NULL is not looked at",
+            "_preimage_time: 0 -> 1 (number 3)": "what stands for NULL is not looked at",
+            "_unit_start: 0 -> 1": "what stands for NULL is not looked at",
+        }.items()
+    },
     "tableformats/schema/transform_values.py:_hashes: 1 -> 2": "NumPy takes any negative length for the unknown one",
     **{
         f"tableformats/cli/columns.py:texts_of: types.is_{change}": "the texts are the same, made one by one"

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from pyiceberg.transforms import BucketTransform
 from pyiceberg.types import DecimalType as IcebergDecimal
 
-from tableformats.schema import DecimalType, FixedType, PrimitiveType, primitive
+from tableformats.schema import DecimalType, FixedType, PrimitiveType, arrow_type, primitive
 from tableformats.schema.datetimes import DAY_NANOS
-from tableformats.schema.transforms import _fits, hash_bytes, parse_transform
+from tableformats.schema.transforms import Transform, _fits, hash_bytes, parse_transform
 from tests.support.examples import examples
 from tests.support.strategies import (
     EXACT,
@@ -157,6 +157,9 @@ def test_truncate_overflows_at_the_least_integers(width: int, bits: int) -> None
     wide = parse_transform("truncate[500]").may_have_overflowed(pa.array([0, None], pa.int8()))
     assert wide is not None
     assert wide.to_pylist() == [True, False]
+    for width, overflows in ((127, [False, False]), (128, [True, False]), (129, [True, False])):
+        found = parse_transform(f"truncate[{width}]").may_have_overflowed(pa.array([0, None], pa.int8()))
+        assert ([False, False] if found is None else found.to_pylist()) == overflows
     assert parse_transform("bucket[3]").may_have_overflowed(pa.array([1])) is None
 
 
@@ -202,3 +205,56 @@ def test_what_is_no_bucket() -> None:
 def test_units_whose_instants_have_64_bits(name: str, limit: int) -> None:
     units = np.array([-limit, 1 - limit, 0, limit - 1, limit])
     assert _fits(units, name).tolist() == [False, True, True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "width"),
+    [
+        ("bucket[1]", "bucket", 1),
+        ("truncate[2147483647]", "truncate", 2**31 - 1),
+        ("bucket[0]", "unknown", 0),
+        ("bucket[2147483648]", "unknown", 0),
+        ("bucket[]", "unknown", 0),
+        ("day", "day", 0),
+        ("zorder", "unknown", 0),
+    ],
+)
+def test_widths(text: str, name: str, width: int) -> None:
+    found = parse_transform(text)
+    assert (found.name, found.width, str(found)) == (name, width, text)
+
+
+@pytest.mark.parametrize("transform", [Transform("bucket", 0), Transform("bucket", -1), Transform("truncate", 4)])
+def test_transforms_without_buckets(transform: Transform) -> None:
+    with pytest.raises(ValueError, match="is no bucket transform"):
+        transform.bucket(1, primitive("int"))
+    assert Transform("bucket", 1).bucket(1, primitive("int")) == 0
+
+
+@pytest.mark.parametrize(
+    ("kind", "width", "value", "greatest"),
+    [
+        ("long", 7, 2**63 - 8, 2**63 - 2),
+        ("long", 7, 2**63 - 1, 2**63 - 1),
+        ("long", 8, 2**63 - 8, 2**63 - 1),
+        ("int", 2**31 - 1, 0, 2**31 - 2),
+        ("short", 7, 32_760, 32_766),
+        ("byte", 2, 126, 127),
+    ],
+)
+def test_the_greatest_value_that_is_truncated_to_one(kind: str, width: int, value: int, greatest: int) -> None:
+    """It is no greater than the type's greatest number."""
+    source = primitive(kind)
+    lower, upper = parse_transform(f"truncate[{width}]").preimage(pa.array([value], arrow_type(source)), source)
+    assert (lower.to_pylist(), upper.to_pylist()) == ([value], [greatest])
+
+
+def test_the_last_hours_of_nanoseconds() -> None:
+    """2**63 nanoseconds are a little more than 2562047 hours."""
+    hours = pa.array([2_562_046, 2_562_047, -2_562_046, -2_562_047], pa.int32())
+    lower, upper = parse_transform("hour").preimage(hours, primitive("timestamp_ns"))
+    hour = 3_600 * 10**9
+    assert [side.cast(pa.int64()).to_pylist() for side in (lower, upper)] == [
+        [2_562_046 * hour, None, -2_562_047 * hour, None],
+        [2_562_047 * hour - 1, None, -2_562_045 * hour - 1, None],
+    ]
