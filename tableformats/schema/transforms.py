@@ -288,7 +288,7 @@ def _hash_input(value: Any, source: Type) -> bytes:
     name = str(source)
     if isinstance(source, DecimalType):
         unscaled = source.unscaled(decimal.Decimal(value))
-        return unscaled.to_bytes(max(1, (unscaled + (unscaled < 0)).bit_length() // 8 + 1), "big", signed=True)
+        return unscaled.to_bytes((unscaled + (unscaled < 0)).bit_length() // 8 + 1, "big", signed=True)
     if name == "string":
         return str(value).encode()
     if isinstance(value, bytes):
@@ -310,8 +310,7 @@ def hash_bytes(data: bytes) -> int:
     for (block,) in struct.iter_unpack("<I", data[:whole]):
         h ^= _scramble(block)
         h = (_rotate(h, 13) * 5 + 0xE6546B64) & 0xFFFFFFFF
-    if whole < len(data):
-        h ^= _scramble(int.from_bytes(data[whole:], "little"))
+    h ^= _scramble(int.from_bytes(data[whole:], "little"))  # nothing changes where nothing is left
     h ^= len(data)
     h = ((h ^ (h >> 16)) * 0x85EBCA6B) & 0xFFFFFFFF
     h = ((h ^ (h >> 13)) * 0xC2B2AE35) & 0xFFFFFFFF

@@ -82,6 +82,16 @@ EQUIVALENT: dict[str, str] = {
             "_unit_start: 0 -> 1": "what stands for NULL is not looked at",
         }.items()
     },
+    **{
+        f"tableformats/schema/transforms.py:{change}": reason
+        for change, reason in {
+            "_as_int64: False -> True": "a copy has the same numbers",
+            "_as_int64: 0 -> 1": "what stands for NULL is not looked at",
+            "_successor: 0xDFFF -> 57344": "the first character behind the pairs is that one itself",
+            "_hash_input: unscaled < 0 -> (unscaled <= 0)": "0 and 1 take one byte",
+            "_hash_input: 0 -> 1": "0 and 1 take one byte",
+        }.items()
+    },
     "tableformats/schema/transform_values.py:_hashes: 1 -> 2": "NumPy takes any negative length for the unknown one",
     **{
         f"tableformats/cli/columns.py:texts_of: types.is_{change}": "the texts are the same, made one by one"

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyiceberg.transforms import BucketTransform
 from pyiceberg.types import DecimalType as IcebergDecimal
+from pyiceberg.types import LongType as IcebergLong
 
 from tableformats.schema import DecimalType, FixedType, PrimitiveType, arrow_type, primitive
 from tableformats.schema.datetimes import DAY_NANOS
@@ -258,3 +259,28 @@ def test_the_last_hours_of_nanoseconds() -> None:
         [2_562_046 * hour, None, -2_562_047 * hour, None],
         [2_562_047 * hour - 1, None, -2_562_045 * hour - 1, None],
     ]
+
+
+@pytest.mark.parametrize("edge", [0, 1, 127, 128, 255, 256, 32_768, 2**31, 2**63])
+def test_buckets_of_decimals_at_the_ends_of_bytes(edge: int) -> None:
+    """As PyIceberg has them."""
+    kind, theirs = DecimalType(38, 2), BucketTransform(1000).transform(IcebergDecimal(38, 2))
+    for number in (edge - 1, edge, edge + 1, -edge - 1, -edge):
+        value = Decimal(number).scaleb(-2)
+        assert parse_transform("bucket[1000]").bucket(value, kind) == theirs(value), value
+
+
+def test_buckets_of_the_greatest_integers() -> None:
+    bucket, long = parse_transform("bucket[1000]").bucket, primitive("long")
+    theirs = BucketTransform(1000).transform(IcebergLong())
+    for value in (2**63 - 1, -(2**63)):
+        assert bucket(value, long) == theirs(value)
+    for value in (2**63, -(2**63) - 1):
+        with pytest.raises(ValueError, match=f"{value} is no 64-bit integer"):
+            bucket(value, long)
+
+
+def test_successors_of_prefixes() -> None:
+    cut = parse_transform("truncate[2]")
+    assert cut.preimage(pa.array([b"ab", b"a"], pa.binary()), primitive("binary"))[1].to_pylist() == [b"ac", b"a"]
+    assert cut.preimage(pa.array(["ab", "a", "a\ue000"]), primitive("string"))[1].to_pylist() == ["ac", "a", "a\ue001"]
