@@ -92,6 +92,9 @@ EQUIVALENT: dict[str, str] = {
             "_hash_input: 0 -> 1": "0 and 1 take one byte",
         }.items()
     },
+    "tableformats/columnar/arrays.py:repeated: text.size > _SMALL -> (text.size >= _SMALL)": (
+        "whether equal arrays share their memory decides the memory alone"
+    ),
     "tableformats/schema/transform_values.py:_hashes: 1 -> 2": "NumPy takes any negative length for the unknown one",
     **{
         f"tableformats/cli/columns.py:texts_of: types.is_{change}": "the texts are the same, made one by one"
