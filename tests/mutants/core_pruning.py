@@ -488,8 +488,8 @@ MUTANTS = (
     Mutant(
         "decimal-hash-not-minimal",
         "core:_hash_input",
-        ".bit_length() // 8 + 1)",
-        ".bit_length() // 8 + 2)",
+        ".bit_length() // 8 + 1,",
+        ".bit_length() // 8 + 2,",
         "a decimal is hashed with more bytes than it needs",
         _TRANSFORMS,
     ),
