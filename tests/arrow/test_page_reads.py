@@ -44,7 +44,6 @@ I64, LIST = 6, 9
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(page_reads, "_FEWEST_ROWS", 1)
-    monkeypatch.setattr(page_reads, "_FEWEST_WHOLE_ROWS", 1)
 
 
 @pytest.fixture

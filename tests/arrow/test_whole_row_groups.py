@@ -34,7 +34,7 @@ ROWS = 1_600
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(page_reads, "_FEWEST_WHOLE_ROWS", 1)
+    monkeypatch.setattr(page_reads, "_FEWEST_ROWS", 1)
     monkeypatch.setattr(page_reads, "_LOCAL_WINDOW_BYTES", 20_000)
 
 
@@ -222,7 +222,6 @@ CHOSEN: dict[str, Callable[[pa.Table], Any]] = {
     "name", ["snappy", "second version of zstd", "pages of unequal rows", "a dictionary that ends"]
 )
 def test_rows_that_match(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str, name: str) -> None:
-    monkeypatch.setattr(page_reads, "_FEWEST_ROWS", 1)
     monkeypatch.setattr(file_rows, "_AHEAD_ROWS", 500)
     monkeypatch.setattr(page_rows, "BATCH_ROWS", 301)
     monkeypatch.setattr(page_rows, "_BATCH_BYTES", 900)

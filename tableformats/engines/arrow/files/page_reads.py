@@ -31,9 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["PageReader"]
 
 _FEWEST_ROWS = 100_000
-"""A smaller row group has so few pages that it is read as fast as they are found."""
-_FEWEST_WHOLE_ROWS = 20_000
-"""In a smaller row group, finding pages takes what is gained by them."""
+"""Of a row group that is read by pages: in a smaller one, finding them takes as long as what is gained."""
 _MOST_READ = 0.5
 """Where a larger share of the bytes is wanted and nothing is gained otherwise, all are read."""
 _WINDOW_BYTES, _LOCAL_WINDOW_BYTES = 64 << 20, 4 << 20
@@ -172,7 +170,7 @@ class PageReader:
             As of :meth:`rows`.
         """
         num_rows = self._metadata.row_group(group).num_rows
-        if self._stored.is_remote or num_rows < _FEWEST_WHOLE_ROWS or not leaves:
+        if self._stored.is_remote or num_rows < _FEWEST_ROWS or not leaves:
             return None
         try:
             columns = [column for leaf in leaves if (column := self._stored.column(group, leaf)) is not None]
