@@ -111,6 +111,7 @@ ROWS = pa.table(
         "d": [None if i == 7 else dt.date(2024, 1, 1) + dt.timedelta(i) for i in range(60)],
         "t": pa.array([dt.datetime(2024, 1, 1, i % 24, tzinfo=UTC) for i in range(60)], pa.timestamp("us", "UTC")),
         "m": pa.array([None if i % 9 == 0 else Decimal(i - 30) / 4 for i in range(60)], pa.decimal128(9, 2)),
+        "w": pa.array([Decimal(i * 7 - 200) * 10**24 / 8 for i in range(60)], pa.decimal128(38, 3)),
         "y": [[b"", b"a", None, b"\xff"][i % 4] for i in range(60)],
         "st": [None if i % 8 == 0 else {"u": i, "v": str(i)} for i in range(60)],
         "l": [None if i % 5 == 0 else list(range(i % 3)) for i in range(60)],
@@ -125,6 +126,7 @@ VALUES: dict[str, list[Any]] = {
     "d": [dt.date(2024, 1, 20), dt.date(2023, 1, 1)],
     "t": [dt.datetime(2024, 1, 1, 5, tzinfo=UTC)],
     "m": [Decimal("1.25"), Decimal("-7.50"), Decimal("1.255"), Decimal("123456789.5")],
+    "w": [Decimal("-1") * 10**24, Decimal("5.125") * 10**24, Decimal(0)],
     "y": [b"a", b""],
 }
 
@@ -252,7 +254,7 @@ def test_rows_of_the_scan(table: tf.Table) -> None:
     check(table.scan("id > 12 AND b"))
     check(table.scan("id < 0"))
     check(table.scan(limit=13))
-    assert table.scan("id < 0").to_polars(lazy=True).filter(pl.col("id") > 0).collect().shape == (0, 12)
+    assert table.scan("id < 0").to_polars(lazy=True).filter(pl.col("id") > 0).collect().shape == (0, 13)
 
 
 def test_limits_come_first(table: tf.Table) -> None:

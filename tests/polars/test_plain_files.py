@@ -13,7 +13,7 @@ import pytest
 
 import tableformats as tf
 from tableformats.io.parquet.schema_bytes import is_of_old_spark, local_footer, schema_bytes
-from tableformats.schema import DecimalType, Field, ListType, MapType, StructType, Type, primitive
+from tableformats.schema import DecimalType, Field, FixedType, ListType, MapType, StructType, Type, primitive
 from tests.polars.test_lazy_frames import DAMAGE, IS_OLD, check, readers
 from tests.support.arrow_fakes import FakeFile, snapshot_of
 
@@ -50,13 +50,21 @@ U_V = pa.struct([("u", pa.int64()), ("v", pa.string())])
         (pa.array([1, None], pa.int32()), "int"),
         (pa.array([1.5, None], pa.float32()), "float"),
         (pa.array(["a", None]), "string"),
+        (pa.array(["a", None], pa.large_string()), "string"),
+        (pa.array(["a", None], pa.string_view()), "string"),
         (pa.array([b"a", None]), "binary"),
+        (pa.array([b"a", None], pa.large_binary()), "binary"),
+        (pa.array([b"ab", None], pa.binary(2)), FixedType(2)),
+        (pa.array([1, None], pa.time64("us")), "time"),
+        (pa.array([1, None], pa.decimal128(5, 2)), DecimalType(5, 2)),
         (pa.array([dt.date(1, 1, 1), None]), "date"),
         (UTC_TIMES, "timestamp"),
         (pa.array([1, None], pa.timestamp("us")), "timestamp_ntz"),
         (pa.array([1, None], pa.decimal128(38, 10)), DecimalType(38, 10)),
         (pa.array([[1], None], pa.list_(pa.int64())), ListType(Field(3, "element", LONG))),
+        (pa.array([[1], None], pa.large_list(pa.int64())), ListType(Field(3, "element", LONG))),
         (pa.array([{"u": 1, "v": "x"}, None], U_V), STRUCT),
+        (pa.array([[{"u": 1, "v": "x"}], None, [None]], pa.list_(U_V)), ListType(Field(9, "element", STRUCT))),
     ],
     ids=str,
 )

@@ -297,16 +297,25 @@ def _constant_values(source: _Struct) -> Iterator[tuple[int, pa.Scalar]]:
             yield member.field.id, member.value
 
 
+_ONE_LAYOUT = {
+    **dict.fromkeys((pa.large_string(), pa.string_view()), pa.string()),
+    **dict.fromkeys((pa.large_binary(), pa.binary_view()), pa.binary()),
+}
+"""Layouts in memory of one type of values: what a file says of them is for Arrow alone."""
+
+
 def _is_plain(source: _Source) -> bool:
     """Whether the values of a column are those that the file stores, as they are, or a constant without members."""
     f, node = source.field, source.node
     if isinstance(source, _Constant):
         return not f.type.is_nested and (source.value.is_valid or not f.required)
     if isinstance(source, _Values):
-        is_same = node is not None and node.calendar is None and node.type == arrow_type(f.type)
-        return is_same and f.char_length is None
+        if node is None or node.calendar is not None or f.char_length is not None:
+            return False
+        return _ONE_LAYOUT.get(node.type, node.type) == arrow_type(f.type)
     if isinstance(source, _List):
-        return node is not None and bool(types.is_list(node.type)) and _is_plain_below(source.element, node.type, 0)
+        is_list = node is not None and (types.is_list(node.type) or types.is_large_list(node.type))
+        return bool(is_list) and _is_plain_below(source.element, node.type, 0)  # type: ignore[union-attr]
     if isinstance(source, _Map):
         return (
             node is not None

@@ -174,9 +174,11 @@ class PlainFiles:
         return Layout({f.name: node.name for f, node in stored.items()}, literals, may_lack)
 
     def _literal(self, f: Field, value: pa.Scalar) -> polars.Expr | None:
-        """A constant in polars. None: Python has no such value."""
+        """A constant in polars. None: Python has no such value, or may not have it exactly."""
         import polars as pl
 
+        if pa.types.is_timestamp(value.type) and value.type.unit == "ns":
+            return None
         try:
             return pl.lit(value.as_py(), dtype=self._schema[f.name])
         except (ValueError, OverflowError, TypeError):
