@@ -233,17 +233,21 @@ def figures(question: str, found: dict[str, Measurement], names: Sequence[str]) 
     return rows
 
 
+def figures_of_machine(files: int, rounds: int) -> str:
+    """When and where was measured."""
+    load = ", ".join(f"{part:.1f}" for part in os.getloadavg())
+    return (
+        f"Measured {time.strftime('%Y-%m-%d')}: {files * ROWS_A_FILE:,} rows of five columns in {files} files, "
+        f"{os.cpu_count()} processors, load {load}, pyarrow {pa.__version__}, {rounds} rounds."
+    )
+
+
 def text(results: dict[str, dict[str, Measurement]], files: int, rounds: int) -> str:
     """The page's table."""
     names = [name for name in (*READERS, *DELETED) if all(name in found for found in results.values())]
     rows = [row for question, found in results.items() for row in figures(question, found, names)]
-    load = ", ".join(f"{part:.1f}" for part in os.getloadavg())
     head = ["query", "reader", "rows", "clock s", "processor s", "clock / dataset", "processor / dataset"]
-    what = (
-        f"Measured {time.strftime('%Y-%m-%d')}: {files * ROWS_A_FILE:,} rows of five columns in {files} files, "
-        f"{os.cpu_count()} processors, load {load}, pyarrow {pa.__version__}, {rounds} rounds."
-    )
-    return f"{what}\n\n{markdown(head, rows)}"
+    return f"{figures_of_machine(files, rounds)}\n\n{markdown(head, rows)}"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

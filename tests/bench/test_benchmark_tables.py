@@ -172,7 +172,7 @@ def test_verdicts() -> None:
     assert verdict(Case("two", DeltaTable(300), "P0"), _Fixed(tableformats=9.0)) == "–"
 
 
-@pytest.mark.parametrize("page", ["planning.md", "limits.md", "spark.md"])
+@pytest.mark.parametrize("page", ["planning.md", "limits.md", "spark.md", "lazy_polars.md"])
 def test_the_measured_part_of_a_page_is_replaced(page: str) -> None:
     document = (MEASURED / page).read_text("utf-8")
     assert document.count(BEGIN) == document.count(END) == 1

@@ -147,12 +147,12 @@ class Copy:
 @contextmanager
 def copied_tree(built: bool = True) -> Iterator[Copy]:
     """A copy of the repository's files and, if ``built``, of the extensions that are; gone afterwards."""
-    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, check=True, text=True, stdout=subprocess.PIPE).stdout
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, text=True, stdout=subprocess.PIPE).stdout
     # What setup.py generated is taken too, so that it builds no more than what a mutant changes.
     globs = {"tableformats": "*.so", "plugins": "*.so", "build/cython": "*.c"} if built else {}
     extensions = (path.relative_to(ROOT) for home, glob in globs.items() for path in (ROOT / home).rglob(glob))
     with tempfile.TemporaryDirectory() as folder:
-        for name in [*listed.splitlines(), *map(str, extensions)]:
+        for name in [*listed.split("\0")[:-1], *map(str, extensions)]:
             if (ROOT / name).is_file():
                 target = Path(folder) / name
                 target.parent.mkdir(parents=True, exist_ok=True)

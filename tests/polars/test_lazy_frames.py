@@ -263,6 +263,8 @@ def test_limits_come_first(table: tf.Table) -> None:
     is_odd = pl.col("id") % 2 == 1
     for lazy, wanted in [
         (limited.filter(is_odd), eager.head(35).filter(is_odd)),
+        (limited.filter(pl.col("id") < 30), eager.head(35).filter(pl.col("id") < 30)),
+        (limited.filter(pl.col("id") > 40), eager.head(35).filter(pl.col("id") > 40)),
         (limited.filter(is_odd).head(4), eager.head(35).filter(is_odd).head(4)),
         (limited.head(40), eager.head(35)),
         (limited.head(5).filter(is_odd), eager.head(5).filter(is_odd)),

@@ -13,7 +13,9 @@ import pytest
 
 import tableformats as tf
 from tableformats.io.parquet.schema_bytes import is_of_old_spark, local_footer, schema_bytes
+from tableformats.plugin import PartitionField, PartitionSpec
 from tableformats.schema import DecimalType, Field, FixedType, ListType, MapType, StructType, Type, primitive
+from tableformats.schema.transforms import parse_transform
 from tests.polars.test_lazy_frames import DAMAGE, IS_OLD, check, readers
 from tests.support.arrow_fakes import FakeFile, snapshot_of
 
@@ -205,6 +207,30 @@ def test_constants_and_missing_columns(tmp_path: Path, readers: dict[str, list[s
     assert table.to_polars(lazy=True).filter(pl.col("p") == "x", pl.col("q") == day).collect().height == 2
     check(table.scan())
     check(table.scan(columns=["p"]))
+
+
+def test_zeros_of_both_signs(tmp_path: Path) -> None:
+    """They are equal, and not the same constant."""
+    pq.write_table(pa.table({"id": [1]}), tmp_path / "a")
+    pq.write_table(pa.table({"id": [2]}), tmp_path / "b")
+    fields, identity = [Field(1, "p", primitive("double")), Field(2, "id", LONG)], parse_transform("identity")
+    spec = PartitionSpec(0, (PartitionField(1000, "p", 1, identity, primitive("double")),))
+    files = [FakeFile(f"{tmp_path}/{name}", 1, {1000: zero}) for name, zero in (("a", 0.0), ("b", -0.0))]
+    scan = snapshot_of(tmp_path, fields, files, specs=[spec], partition_values_first=True).scan()
+    check(scan)
+    assert str(scan.to_polars(lazy=True).collect()["p"].to_list()) == "[0.0, -0.0]"
+
+
+def test_the_calendar_of_one_file_is_not_that_of_all(tmp_path: Path) -> None:
+    days, files = pa.array([-700_000], pa.int32()).cast(pa.date32()), []
+    for i, version in enumerate(("3.5.0", "2.4.8", "3.5.0")):
+        with pq.ParquetWriter(tmp_path / f"{i}", pa.schema([("d", pa.date32())])) as writer:
+            writer.write_table(pa.table({"d": days}))
+            writer.add_key_value_metadata({"org.apache.spark.version": version})
+        files.append(FakeFile(f"{tmp_path}/{i}", 1))
+    scan = snapshot_of(tmp_path, [Field(1, "d", primitive("date"))], files).scan()
+    check(scan)
+    assert scan.to_polars(lazy=True).collect()["d"].n_unique() == 2
 
 
 @pytest.mark.parametrize("mode", ["name", "id"])

@@ -136,6 +136,7 @@ def test_understood(predicate: Any, text: str) -> None:
 )
 def test_left_out(predicate: Any) -> None:
     assert translated(predicate) is None
+    assert implied_condition(predicate, FIELDS, TYPES) is None, "before polars has looked at it"
 
 
 def test_each_column_of_a_condition_is_one_of_the_table() -> None:

@@ -179,6 +179,8 @@ class PlainFiles:
 
         if pa.types.is_timestamp(value.type) and value.type.unit == "ns":
             return None
+        if pa.types.is_floating(value.type) and str(value) == "-0.0":  # polars takes it for 0.0 of a scan beside it
+            return None
         try:
             return pl.lit(value.as_py(), dtype=self._schema[f.name])
         except (ValueError, OverflowError, TypeError):
