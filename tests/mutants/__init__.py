@@ -32,6 +32,7 @@ def every() -> list[Mutant]:
         iceberg_metadata,
         iceberg_places,
         iceberg_writes,
+        lazy_frames,
         orphans,
         paths_and_rows,
         refusals,
@@ -44,7 +45,7 @@ def every() -> list[Mutant]:
     core = (core_pruning, core_predicates, core_rows, core_stores, attribution, catalogs, core_bytes, row_groups)
     delta = (delta_log, delta_writing, delta_files, delta_upkeep, delta_replacement)
     iceberg = (iceberg_deletes, iceberg_metadata, iceberg_writes, iceberg_commits, iceberg_places)
-    others = (writing, orphans, written_files, paths_and_rows, histories, refusals, spark_files)
+    others = (writing, orphans, written_files, paths_and_rows, histories, refusals, spark_files, lazy_frames)
     lists = (*core, *delta, few_values, *iceberg, *others)
     return [mutant for module in lists for mutant in module.MUTANTS]
 
