@@ -99,6 +99,14 @@ def test_row_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     assert file.in_memory is None, "it is one of two row groups"
 
 
+def test_row_groups_are_counted_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(action_file, "ROW_GROUP_ROWS", 3)
+    file = ActionFile(TYPES)
+    for numbers in ((1, 2, 3), (4, 5), (6,), (7, 8)):
+        file.write("add", adds(*numbers))
+    assert groups(file.finish()) == [[1, 2, 3], [4, 5, 6], [7, 8]]
+
+
 def test_many_actions_of_other_kinds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(action_file, "ROW_GROUP_ROWS", 2)
     file = ActionFile(TYPES)

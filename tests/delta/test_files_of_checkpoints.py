@@ -178,6 +178,19 @@ def test_a_manifest_of_json(tmp_path: Path) -> None:
     assert one.statistics.scan([], None).record_counts.to_pylist() == [3, None]
 
 
+def test_a_manifest_of_more_bytes_than_allowed(tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    path.write_text(json.dumps(add("a")))
+    size = path.stat().st_size
+    assert (
+        len(CheckpointFile(Storage(tmp_path, limits=tf.Limits(metadata_bytes=size)), str(path), size).actions().adds)
+        == 1
+    )
+    with pytest.raises(tf.LimitExceededError) as caught:
+        CheckpointFile(Storage(tmp_path, limits=tf.Limits(metadata_bytes=size - 1)), str(path), size).actions()
+    assert caught.value.limit == "metadata_bytes"
+
+
 def test_more_actions_than_allowed(tmp_path: Path) -> None:
     path = tmp_path / "x.json"
     sidecar = {"sidecar": {"path": "s", "sizeInBytes": 1, "modificationTime": 1}}

@@ -116,6 +116,7 @@ DAY = dt.date(2024, 2, 29)
         ("string", "string", "SUBSTRING(src, 0, 3)", "abc", "abc", "abd"),
         ("string", "string", "substr(src, 1, 3)", "ab", "ab", "ab"),
         ("string", "string", "left(src, 2)", "\U0001f600b", "\U0001f600b", "\U0001f600c"),
+        ("string", "string", "left(src, 1)", "a", "a", "b"),
         ("string", "string", "Src", "abc", "abc", "abc"),
         ("long", "long", "src", 7, 7, 7),
     ],

@@ -164,6 +164,12 @@ def test_rows_of_checkpoints_are_live_files() -> None:
     assert [one["path"] for one in live.actions()] == ["a", "bb", "dddd", "e"], "the newest row counts"
 
 
+def test_rows_of_one_batch() -> None:
+    live = LiveFiles()
+    live.begin(block("a", "bb"))
+    assert [one["path"] for one in live.actions()] == ["a", "bb"]
+
+
 def test_stored_actions() -> None:
     found = block("a%20b", "c")
     assert (len(found), found.keys, found.plain("size")) == (2, ["a b", "c"], [5, 1])
