@@ -153,7 +153,7 @@ class PageReader:
             First row in the row group, and the row after the last one; ascending, apart, none empty.
         """
         chunks = self._chunks(group, leaves)
-        if chunks is None or runs.tolist() == [[0, self._metadata.row_group(group).num_rows]]:
+        if chunks is None or (len(runs) == 1 and runs[0, 1] - runs[0, 0] == self._metadata.row_group(group).num_rows):
             return None
         read = sum(chunk.bytes_of(runs) for chunk in chunks)
         if read > _MOST_READ * sum(int(chunk.pages.sizes.sum()) for chunk in chunks):
@@ -253,7 +253,8 @@ class PageReader:
 
     def _window_rows(self, group: int, leaves: Sequence[int], window_bytes: int) -> int:
         stored = self._metadata.row_group(group)
-        size = sum(max(stored.column(leaf).total_uncompressed_size, 1) for leaf in leaves)
+        chunks = map(stored.column, leaves)
+        size = sum(max(c.total_uncompressed_size, c.total_compressed_size, 1) for c in chunks)
         return min(max(stored.num_rows * window_bytes // size, 1), _WINDOW_ROWS)
 
     def _arrow_schema(self, columns: Sequence[PageColumn]) -> bytes | None:
