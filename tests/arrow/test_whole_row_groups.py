@@ -162,6 +162,15 @@ def test_without_cramjam(tmp_path: Path, by_pages: list[int], monkeypatch: pytes
     assert by_pages == []  # no texts: nothing is gained
 
 
+@pytest.mark.parametrize("compression", ["snappy", "zstd", "gzip"])
+def test_texts_of_which_nearly_nothing_is_stored(tmp_path: Path, compression: str) -> None:
+    """A megabyte of empty texts is a page of some forty bytes."""
+    table = pa.table({"text": [""] * 600_000})
+    options = {"use_dictionary": False, "max_rows_per_page": 600_000, "data_page_size": 1 << 30}
+    pq.write_table(table, tmp_path / "f.parquet", compression=compression, write_batch_size=600_000, **options)
+    assert rows_of(tmp_path / "f.parquet").equals(table)
+
+
 def test_required_columns(tmp_path: Path, by_pages: list[int]) -> None:
     table = some_rows(3, 0.0).drop_columns(["none"])
     required = pa.schema([field.with_nullable(False) for field in table.schema])

@@ -38,8 +38,8 @@ _FALSE, _I32 = 2, 5
 _SIZE, _STORED_SIZE, _CHECKSUM = 2, 3, 4
 _HEADS = {DATA_PAGE: 5, DICTIONARY_PAGE: 7, DATA_PAGE_V2: 8}
 _IS_COMPRESSED = 7
-_MOST_SNAPPY, _MOST_OTHERS = 24, 1 << 14
-"""How many bytes a byte becomes at most. Snappy makes 64 bytes of 3."""
+_MOST_SNAPPY = 24
+"""How many bytes a byte of Snappy becomes at most: it makes 64 bytes of 3."""
 
 
 class StoredPage:
@@ -119,11 +119,13 @@ class StoredPage:
         return codec != UNCOMPRESSED and not is_kept
 
     def values_size(self, codec: int) -> int:
-        """The bytes before compression of what follows the levels. Raises ValueError: they cannot be so many."""
-        stored, found = len(self.body) - self.level_bytes, self.size - self.level_bytes
-        most = found if not self.is_compressed(codec) else stored * (_MOST_SNAPPY if codec == SNAPPY else _MOST_OTHERS)
-        if found > most or (not self.is_compressed(codec) and found != stored):
-            raise ValueError(f"a page of {stored} bytes does not have {found} before compression")
+        """The bytes before compression of what follows the levels. Raises ValueError: Snappy makes no such number."""
+        stored = len(self.body) - self.level_bytes
+        if not self.is_compressed(codec):
+            return stored
+        found = self.size - self.level_bytes
+        if codec == SNAPPY and found > _MOST_SNAPPY * stored:
+            raise ValueError(f"{stored} bytes of Snappy do not become {found}")
         return found
 
     def values(self, codec: int) -> memoryview:
@@ -133,10 +135,10 @@ class StoredPage:
             return stored
         return decompressed(codec, stored, size) if size else stored[:0]
 
-    def head_without_compression(self) -> bytes:
-        """The head that the page has when its body is stored uncompressed."""
+    def head_without_compression(self, codec: int) -> bytes:
+        """The head that the page has when its body is stored uncompressed. Raises as :meth:`values_size` does."""
         head = {key: value for key, value in self._head.items() if key != _CHECKSUM}
-        head[_STORED_SIZE] = _I32, self.size
+        head[_SIZE] = head[_STORED_SIZE] = _I32, self.level_bytes + self.values_size(codec)
         if self.kind == DATA_PAGE_V2:
             of_kind = {**self._of_kind, _IS_COMPRESSED: (_FALSE, False)}
             head[_HEADS[DATA_PAGE_V2]] = head[_HEADS[DATA_PAGE_V2]][0], dict(sorted(of_kind.items()))

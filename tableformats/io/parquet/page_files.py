@@ -77,7 +77,7 @@ def _pieces(page: StoredPage, codec: int) -> Iterator[Piece]:
         yield page.stored, None
         return
     levels, size = page.level_bytes, page.values_size(codec)
-    yield page.head_without_compression(), None
+    yield page.head_without_compression(codec), None
     yield page.body[:levels], None
     if size:
         yield page.body[levels:], size if page.is_compressed(codec) else None
