@@ -1,15 +1,18 @@
-"""What the core reads itself: predicates in SQL, stored paths, compressed blocks."""
+"""What the core reads itself: predicates in SQL, stored paths, compressed blocks, texts in pages of Parquet."""
 
 from __future__ import annotations
 
 from contextlib import suppress
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from tableformats.errors import PathNotAllowedError
 from tableformats.expressions.binding import bind
 from tableformats.expressions.parse import parse_filter
 from tableformats.io.compression import AVRO_CODECS, INFLATE_ERRORS, inflate_avro
+from tableformats.io.parquet.pages import PageColumn, PageStream
+from tableformats.io.parquet.texts import are_texts, texts_of
 from tableformats.io.paths import scheme_of
 from tableformats.io.storage import Storage
 from tableformats.schema import Field, Schema, primitive
@@ -22,6 +25,9 @@ NAMES = {"c": "long", "s": "string", "d": "date", "x": "double", "t": "timestamp
 SCHEMA = Schema(tuple(Field(i, name, primitive(kind)) for i, (name, kind) in enumerate(NAMES.items(), 1)))
 ROOTS = ("/tables/t", "s3://bucket/t")
 INFLATED = 1 << 20
+PAGE_ROWS = 100
+PAGE_CODECS = (0, 1, 6, 2)
+"""The numbers of no codec, Snappy, Zstandard and gzip."""
 
 
 def sql(data: bytes) -> None:
@@ -113,8 +119,42 @@ def codec_seeds() -> dict[str, bytes]:
     return {codec: bytes([i]) + compress(plain, codec) for i, codec in enumerate(AVRO_CODECS)}
 
 
+def page_texts(data: bytes) -> None:
+    """A byte of the codec and of whether there are NULLs, then the pages of a column chunk of ``PAGE_ROWS`` texts."""
+    flags, stored = data[0] if data else 0, data[1:]
+    element = {1: (5, 6), 3: (5, flags & 1), 4: (8, b"t")}
+    column = PageColumn(0, element, {4: (5, PAGE_CODECS[flags >> 1 & 3])}, 0, len(stored), None, None, None)
+    try:
+        stream = PageStream(column, PAGE_ROWS, lambda offset, size: stored[offset : offset + size])
+        pages = [page for _, page in stream.until(0, PAGE_ROWS)]
+        if not are_texts(column, pages):
+            return
+        texts = texts_of(pa.binary(), column, pages, stream.dictionary, [None] * len(pages))
+    except ValueError:
+        return
+    if texts.ends[-1] < INFLATED:
+        texts.array(0, PAGE_ROWS).validate(full=True)
+
+
+def page_text_seeds() -> dict[str, bytes]:
+    seeds = {}
+    for number, codec in enumerate(("none", "snappy", "zstd", "gzip")):
+        for version in ("1.0", "2.0"):
+            texts = pa.array([None if i % 7 == 3 else f"text {i * i % 50}" for i in range(PAGE_ROWS)])
+            out = pa.BufferOutputStream()
+            options = {"data_page_version": version, "dictionary_pagesize_limit": 150, "write_batch_size": 10}
+            pq.write_table(pa.table({"t": texts}), out, compression=codec, data_page_size=100, **options)
+            file = out.getvalue()
+            chunk = pq.ParquetFile(file).metadata.row_group(0).column(0)
+            start = chunk.dictionary_page_offset
+            stored = file.slice(start, chunk.total_compressed_size).to_pybytes()
+            seeds[f"{codec}-{version[0]}"] = bytes([number << 1 | 1]) + stored
+    return seeds
+
+
 CORE_TARGETS = (
     Target("sql", sql, sql_seeds),
     Target("paths", paths, path_seeds),
     Target("codecs", codecs, codec_seeds),
+    Target("page_texts", page_texts, page_text_seeds),
 )
