@@ -8,7 +8,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tableformats.engines.arrow.row_runs import MatchingRows, RowCursor, at_positions, joined_runs, runs_of_rows
+from tableformats.engines.arrow.row_runs import (
+    MatchingRows,
+    RowCursor,
+    at_positions,
+    in_blocks,
+    joined_runs,
+    runs_of_rows,
+)
 
 
 def numbers(*values: int) -> pa.StructArray:
@@ -74,4 +81,15 @@ def test_matching_rows_of_a_batch() -> None:
     assert found.stop == 106 and found.positions.tolist() == [100, 103, 104]
     assert found.matches_of(103, 2).to_pylist() == [True, True]
     assert found.matches_of(100, 3).to_pylist() == [True, None, False]
-    assert [found.count_blocks(rows) for rows in (1, 2, 3, 4, 5, 6)] == [3, 3, 2, 2, 1, 1]
+
+
+def test_blocks_of_matching_rows() -> None:
+    """A block ends with the batch in which it has so many rows; rows between batches count."""
+    batches = [MatchingRows(first, pa.array([True] * 10), numbers(*range(10))) for first in (0, 10, 50, 60, 70)]
+    for rows, expected in {
+        1: [[0], [10], [50], [60], [70]],
+        20: [[0, 10], [50, 60], [70]],
+        21: [[0, 10, 50], [60, 70]],
+    }.items():
+        assert [[found.first for found in block] for block in in_blocks(iter(batches), rows)] == expected
+    assert list(in_blocks(iter(()), 1)) == []

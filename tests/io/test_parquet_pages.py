@@ -11,9 +11,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tableformats.engines.arrow.files.page_reads import _Chunk
+from tableformats.engines.arrow.row_runs import joined_runs
 from tableformats.engines.arrow.writing import parquet_files
 from tableformats.io._thrift_write import write_struct
 from tableformats.io.parquet import pages as module
+from tableformats.io.parquet.page_files import file_of_pages, write_pieces
 from tableformats.io.parquet.pages import (
     ColumnPages,
     PageColumn,
@@ -30,7 +33,6 @@ from tableformats.io.parquet.pages import (
     _short,
     _struct,
     _structs,
-    file_of_pages,
     pages_of,
 )
 
@@ -77,6 +79,18 @@ class File:
         return pages_of(self.column(name), ROWS, self.read, most)
 
 
+def made_of(file: File, columns: list[tuple[PageColumn, ColumnPages, Any]], schema: bytes | None = None) -> Any:
+    """A file of the wanted pages of columns, and the rows of each."""
+    parts = []
+    for column, pages, wanted in columns:
+        found = _Chunk(column, pages).read(joined_runs(pages.first_rows, wanted), file.read)
+        parts.append((column, found.dictionary, found.pages))
+    pieces, size, counts = file_of_pages(file.footer, parts, schema)
+    data = bytearray(size)
+    write_pieces(pieces, memoryview(data))
+    return data, counts
+
+
 @pytest.mark.parametrize("with_index", [True, False])
 @pytest.mark.parametrize("version", ["1.0", "2.0"])
 @pytest.mark.parametrize("codec", ["none", "zstd"])
@@ -114,12 +128,13 @@ def test_indexes_are_read_and_no_heads() -> None:
 
 @pytest.mark.parametrize("with_index", [True, False])
 @pytest.mark.parametrize("version", ["1.0", "2.0"])
+@pytest.mark.parametrize("codec", ["snappy", "zstd"])
 @pytest.mark.parametrize("chosen", [[0], [9], [0, 1, 2], [1, 3, 4, 8], list(range(10))])
-def test_a_file_of_some_pages_has_their_rows(with_index: bool, version: str, chosen: list[int]) -> None:
-    file = File(with_index, data_page_version=version)
+def test_a_file_of_some_pages_has_their_rows(with_index: bool, version: str, codec: str, chosen: list[int]) -> None:
+    file = File(with_index, data_page_version=version, compression=codec)
     wanted = np.isin(np.arange(10), chosen)
     columns = [(file.column(name), file.pages(name), wanted) for name in LEAVES]
-    data, counts = file_of_pages(file.footer, columns, file.read, None)
+    data, counts = made_of(file, columns)
     assert counts == [10 * len(chosen)] * 4
     found = pq.read_table(pa.BufferReader(bytes(data)))
     expected = pa.concat_tables([TABLE.select([*LEAVES]).slice(10 * i, 10) for i in chosen])
@@ -129,11 +144,11 @@ def test_a_file_of_some_pages_has_their_rows(with_index: bool, version: str, cho
 
 
 def test_columns_may_have_other_numbers_of_rows() -> None:
-    file = File()
+    file = File(compression="none")
     stored = base64.b64encode(TABLE.select(["n", "c"]).schema.serialize())
     first, all_but_one = np.arange(10) == 0, np.arange(10) != 3
     columns = [(file.column("n"), file.pages("n"), first), (file.column("c"), file.pages("c"), all_but_one)]
-    data, counts = file_of_pages(file.footer, columns, file.read, stored)
+    data, counts = made_of(file, columns, stored)
     assert counts == [10, 90]
     footer = pq.read_metadata(pa.BufferReader(bytes(data)))
     assert footer.metadata == {b"ARROW:schema": stored} and footer.num_rows == 90
@@ -143,6 +158,7 @@ def test_columns_may_have_other_numbers_of_rows() -> None:
     assert group.column(0).data_page_offset == 4 and not group.column(0).has_dictionary_page
     assert group.column(1).dictionary_page_offset == 4 + group.column(0).total_compressed_size
     assert group.column(1).data_page_offset == group.column(1).dictionary_page_offset + file.pages("c").dictionary[1]
+    assert {group.column(i).compression for i in range(2)} == {"UNCOMPRESSED"}
 
 
 def test_the_dictionary_is_read_for_codes_alone() -> None:
@@ -152,7 +168,7 @@ def test_the_dictionary_is_read_for_codes_alone() -> None:
     column, pages = file.column("s"), file.pages("s")
     for chosen, reads_it in (([0], True), ([9], False), ([0, 9], True)):
         file.reads.clear()
-        data, _ = file_of_pages(file.footer, [(column, pages, np.isin(np.arange(10), chosen))], file.read, None)
+        data, _ = made_of(file, [(column, pages, np.isin(np.arange(10), chosen))])
         assert (pages.dictionary in file.reads) is reads_it
         found = pq.read_table(pa.BufferReader(bytes(data)))["s"].to_pylist()
         assert found == [f"{10 * i + n:0100}" for i in chosen for n in range(10)]
@@ -207,8 +223,8 @@ def test_pages_that_are_not_what_the_index_says() -> None:
         wrong = {name: getattr(pages, name) for name in ("start", "offsets", "sizes", "first_rows", "values")}
         wrong[change] = wrong[change].copy()
         wrong[change][1] -= 1
-        with pytest.raises(ValueError, match="a page is not what the index says of it"):
-            file_of_pages(file.footer, [(column, ColumnPages(**wrong), every)], file.read, None)
+        with pytest.raises(ValueError, match="a page (is not what the index says of it|ends after its column chunk)"):
+            made_of(file, [(column, ColumnPages(**wrong), every)])
 
 
 def pages_at(offsets: list[int], sizes: list[int], first_rows: list[int], start: int = 100) -> ColumnPages:
