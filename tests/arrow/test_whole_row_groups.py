@@ -30,12 +30,14 @@ from tableformats.schema import Field, primitive
 from tests.support.arrow_fakes import FakeFile, snapshot_of
 
 ROWS = 1_600
+IS_CHEAP = page_reads._is_cheap
 
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(page_reads, "_FEWEST_ROWS", 1)
     monkeypatch.setattr(page_reads, "_LOCAL_WINDOW_BYTES", 20_000)
+    monkeypatch.setattr(page_reads, "_is_cheap", lambda codec: True)
 
 
 @pytest.fixture
@@ -160,6 +162,19 @@ def test_without_cramjam(tmp_path: Path, by_pages: list[int], monkeypatch: pytes
     by_pages.clear()
     rows_of(tmp_path / "f.parquet", frozenset([1, 2]))
     assert by_pages == []  # no texts: nothing is gained
+
+
+@pytest.mark.parametrize(
+    ("compression", "is_gain"), [("snappy", True), ("none", True), ("zstd", False), ("gzip", False)]
+)
+def test_where_it_is_quicker(
+    tmp_path: Path, by_pages: list[int], monkeypatch: pytest.MonkeyPatch, compression: str, is_gain: bool
+) -> None:
+    pytest.importorskip("cramjam")
+    monkeypatch.setattr(page_reads, "_is_cheap", IS_CHEAP)
+    pq.write_table(pa.table({"text": [f"{i}" for i in range(ROWS)]}), tmp_path / "f.parquet", compression=compression)
+    assert rows_of(tmp_path / "f.parquet").num_rows == ROWS
+    assert by_pages == ([0] if is_gain else [])
 
 
 @pytest.mark.parametrize("compression", ["snappy", "zstd", "gzip"])

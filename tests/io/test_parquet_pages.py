@@ -223,7 +223,7 @@ def test_pages_that_are_not_what_the_index_says() -> None:
         wrong = {name: getattr(pages, name) for name in ("start", "offsets", "sizes", "first_rows", "values")}
         wrong[change] = wrong[change].copy()
         wrong[change][1] -= 1
-        with pytest.raises(ValueError, match="a page (is not what the index says of it|ends after its column chunk)"):
+        with pytest.raises(ValueError, match=r"a page (is not what the index says of it|ends after its column chunk)"):
             made_of(file, [(column, ColumnPages(**wrong), every)])
 
 

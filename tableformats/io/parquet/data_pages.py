@@ -77,7 +77,7 @@ class StoredPage:
 
     __slots__ = (
         *("_head", "_of_kind", "body", "encoding", "kind", "level_bytes", "level_encoding", "repetition_bytes", "rows"),
-        *("size", "stored"),
+        *("_values", "size", "stored"),
     )
 
     def __init__(self, head: Fields, stored: memoryview, start: int) -> None:
@@ -89,6 +89,7 @@ class StoredPage:
         self._head, self._of_kind, self.stored, self.body = head, of_kind, stored, stored[start:]
         self.size, self.rows = _number(head, _SIZE), _number(of_kind, 1)
         self.level_encoding, self.level_bytes, self.repetition_bytes = RLE, 0, 0
+        self._values: memoryview | None = None
         if self.kind == DATA_PAGE_V2:
             self.encoding, self.repetition_bytes = _number(of_kind, 4), _number(of_kind, 6)
             self.level_bytes = _number(of_kind, 5) + self.repetition_bytes
@@ -129,11 +130,15 @@ class StoredPage:
         return found
 
     def values(self, codec: int) -> memoryview:
-        """uint8[n]: what follows the levels that are not compressed. Raises as :func:`decompressed` does."""
-        stored, size = self.body[self.level_bytes :], self.values_size(codec)
-        if not self.is_compressed(codec):
-            return stored
-        return decompressed(codec, stored, size) if size else stored[:0]
+        """uint8[n]: what follows the levels that are not compressed. Raises as :func:`decompressed` does.
+
+        It is kept, as the last page of some rows is often the first one of the next.
+        """
+        if self._values is None:
+            stored, size = self.body[self.level_bytes :], self.values_size(codec)
+            is_plain = not size or not self.is_compressed(codec)
+            self._values = stored[:size] if is_plain else decompressed(codec, stored, size)
+        return self._values
 
     def head_without_compression(self, codec: int) -> bytes:
         """The head that the page has when its body is stored uncompressed. Raises as :meth:`values_size` does."""

@@ -298,10 +298,18 @@ class PageStream:
     num_rows : int
         Of the row group.
     read : Read
+
+    Attributes
+    ----------
+    size : int
+        The bytes of the chunk.
+    dictionary : StoredPage or None
+        Where there is one, from the first page on.
     """
 
     def __init__(self, column: PageColumn, num_rows: int, read: Read) -> None:
         self._stop, self._num_rows, self._read = column.stop, num_rows, read
+        self.size = column.stop - column.start
         self._block, self._first, self._at = b"", column.start, 0
         self._rows = 0
         self._pages: list[tuple[int, StoredPage]] = []

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from ....dataclass import dataclass
-from ....io.parquet.data_pages import StoredPage, decompresses_quickly
+from ....io.parquet.data_pages import UNCOMPRESSED, StoredPage, decompresses_quickly
 from ....io.parquet.pages import ColumnPages, PageColumn, PageStream, pages_of, stored_pages
 from ....plugin.statistics import Bounds
 from ....schema import Field
@@ -188,10 +188,11 @@ class PageReader:
         rows = self._page_rows(columns, leaves, coded)
         with self._stored.reading([]) as read:
             streams = [PageStream(column, num_rows, read) for column in columns]
+            widest = max(streams, key=lambda stream: stream.size)
             start = 0
             while start < num_rows:
-                # A window ends with a page of the first column: writers mostly begin pages of all columns at one row.
-                last, page = streams[0].until(start, min(start + window, num_rows))[-1]
+                # A window ends with a page of the widest column, so that no page of it is decompressed twice.
+                last, page = widest.until(start, min(start + window, num_rows))[-1]
                 stop = last + page.rows if last + page.rows - start < 2 * window else start + window
                 found = [_read_pages(stream, start, stop) for stream in streams]
                 yield from rows.of_runs(np.array([[start, stop]]), found)
@@ -199,15 +200,24 @@ class PageReader:
 
     def _is_gain(self, columns: Sequence[PageColumn], leaves: Sequence[int], coded: Sequence[str]) -> bool:
         """Whether a column is decompressed or decoded faster than by Arrow."""
-        is_text = any(leaf in self._texts and c.name not in coded for leaf, c in zip(leaves, columns, strict=True))
-        return is_text or any(decompresses_quickly(column.codec) for column in columns)
+        is_quick = any(decompresses_quickly(column.codec) for column in columns)
+        return is_quick or any(kind is not None for kind in self._text_kinds(columns, leaves, coded))
+
+    def _text_kinds(
+        self, columns: Sequence[PageColumn], leaves: Sequence[int], coded: Sequence[str]
+    ) -> list[pa.DataType | None]:
+        """Of each column string or binary, if its texts are found in the pages.
+
+        Where Arrow decompresses the pages, each into memory that the system has to clear, it decodes them as fast.
+        """
+        return [
+            self._texts.get(leaf) if column.name not in coded and _is_cheap(column.codec) else None
+            for column, leaf in zip(columns, leaves, strict=True)
+        ]
 
     def _page_rows(self, columns: Sequence[PageColumn], leaves: Sequence[int], coded: Sequence[str]) -> PageRows:
         assert self._stored.footer is not None
-        texts = [
-            self._texts.get(leaf) if column.name not in coded else None
-            for column, leaf in zip(columns, leaves, strict=True)
-        ]
+        texts = self._text_kinds(columns, leaves, coded)
         return PageRows(self._stored.footer, columns, texts, coded, self._arrow_schema)
 
     def _pieces(
@@ -216,7 +226,8 @@ class PageReader:
         """The rows of ``runs``, window by window."""
         rows = self._page_rows([chunk.column for chunk in chunks], leaves, coded)
         size = _WINDOW_BYTES if self._stored.is_remote else _LOCAL_WINDOW_BYTES
-        edges = _window_edges([chunk.pages.first_rows for chunk in chunks], self._window_rows(group, leaves, size))
+        widest = max(chunks, key=lambda chunk: chunk.pages.sizes.sum())
+        edges = _window_edges(widest.pages.first_rows, self._window_rows(group, leaves, size))
         for window in cut_runs(runs, edges):
             with self._stored.reading([place for c in chunks for place in c.pages.places(c.wanted(window))]) as read:
                 found = [chunk.read(window, read) for chunk in chunks]
@@ -268,13 +279,17 @@ class PageReader:
         return self._schemas[numbers]
 
 
-def _window_edges(first_rows: Sequence[npt.NDArray[np.int64]], rows: int) -> npt.NDArray[np.int64]:
-    """Where windows of about so many rows begin and end: at pages of the column with the fewest, if possible.
+def _is_cheap(codec: int) -> bool:
+    return codec == UNCOMPRESSED or decompresses_quickly(codec)
 
-    Writers mostly begin pages of all columns at the same rows; then no page is decompressed for two windows.
+
+def _window_edges(first_rows: npt.NDArray[np.int64], rows: int) -> npt.NDArray[np.int64]:
+    """Where windows of about so many rows begin and end: at pages of a column, if these are not longer.
+
+    Then no page of the column is decompressed for two windows.
     """
-    starts = min(first_rows, key=len)
-    cuts = np.union1d(starts, np.arange(0, starts[-1], rows)) if np.diff(starts).max() > rows else starts
+    is_long = np.diff(first_rows).max() > rows
+    cuts = np.union1d(first_rows, np.arange(0, first_rows[-1], rows)) if is_long else first_rows
     return np.append(cuts[:-1][np.diff(cuts[:-1] // rows, prepend=-1) > 0], cuts[-1])
 
 
