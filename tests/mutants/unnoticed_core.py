@@ -108,7 +108,7 @@ IN_CORE: dict[str, str] = {
     },
     "tableformats/io/parquet/bloom_filters.py:BloomFilter.may_hold: 4 -> 5": "the bits above those are not looked at",
     "tableformats/io/parquet/pages.py:PageFooter.column: 0 -> 1": "no page begins within the mark of the file",
-    "tableformats/io/parquet/pages.py:file_of_pages: 0 -> 1": "nobody reads where a chunk's metadata are",
+    "tableformats/io/parquet/page_files.py:file_of_pages: 0 -> 1": "nobody reads where a chunk's metadata are",
     "tableformats/io/parquet/pages.py:_items: 0 -> 1": "a list that is missing has no type",
     "tableformats/runtime/io_threads.py:_Pool.join: 1 -> 2": "after how long it looks again decides the time alone",
     "tableformats/runtime/io_threads.py:ReadAhead.take: 0 -> 1": "an answer that is not there has no byte",
