@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +11,10 @@ import pytest
 from tableformats.engines.arrow.files import sought_values
 from tableformats.io.parquet import dictionaries
 from tableformats.schema import Field, primitive
+from tests.arrow.test_sought_values import VALUES
 from tests.support.arrow_fakes import FakeFile, snapshot_of, write
 
 LONG = primitive("long")
-DAY, A_DAY, LATE_DAY = (dt.date(year, 1, 1) for year in (2020, 2022, 2030))
-TIME, A_TIME, LATE_TIME = (dt.datetime(year, 1, 1) for year in (2020, 2022, 2030))
 
 
 @pytest.fixture(autouse=True)
@@ -36,19 +34,7 @@ def ids(root: Path, stored: pa.Array, kind: str, filter: str, **options: Any) ->
 @pytest.mark.parametrize("options", [{}, {"compression": "none"}, {"compression": "zstd", "data_page_version": "2.0"}])
 @pytest.mark.parametrize(
     ("stored", "kind", "value", "other"),
-    [
-        (pa.array([0, 9, 4, 5, 0, 9], pa.int64()), "long", "5", "6"),
-        (pa.array([0, 9, 4, 5, 0, 9], pa.int32()), "int", "5", "6"),
-        (pa.array([-9, 9, 4, -5, -9, 9], pa.int32()), "long", "-5", "-6"),
-        (pa.array(["a", "z", "m", "näme", "a", "z"]), "string", "'näme'", "'n'"),
-        (pa.array(["a", "z", None, "n", "a", "z"]), "string", "'n'", "'b'"),
-        (pa.array([b"a", b"z", b"m", b"\xff", b"\0", b"\xff\xff"]), "binary", "X'FF'", "X'FE'"),
-        (pa.array([DAY, LATE_DAY, DAY, A_DAY, DAY, LATE_DAY]), "date", "'2022-01-01'", "'2021-01-01'"),
-        (
-            pa.array([TIME, LATE_TIME, TIME, A_TIME, TIME, LATE_TIME], pa.timestamp("us")),
-            *("timestamp_ntz", "'2022-01-01'", "'2021-01-01'"),
-        ),
-    ],
+    [*VALUES, (pa.array(["a", "z", None, "n", "a", "z"]), "string", "'n'", "'b'")],
     ids=lambda given: str(given.type) if isinstance(given, pa.Array) else "",
 )
 def test_a_row_group_without_the_value_is_not_read(

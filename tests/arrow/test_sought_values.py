@@ -38,21 +38,25 @@ def ids(root: Path, stored: pa.Array, kind: str, filter: str) -> list[int]:
     return snapshot.scan(filter, columns=["id"]).to_arrow()["id"].to_pylist()  # type: ignore[no-any-return]
 
 
+VALUES = [
+    (pa.array([0, 9, 4, 5, 0, 9], pa.int64()), "long", "5", "6"),
+    (pa.array([0, 9, 4, 5, 0, 9], pa.int32()), "int", "5", "6"),
+    (pa.array([-9, 9, 4, -5, -9, 9], pa.int32()), "long", "-5", "-6"),
+    (pa.array(["a", "z", "m", "näme", "a", "z"]), "string", "'näme'", "'n'"),
+    (pa.array(["a", "z", "m", "n" * 100, "a", "z"]), "string", f"'{'n' * 100}'", "'n'"),
+    (pa.array([b"a", b"z", b"m", b"\xff", b"\0", b"\xff\xff"]), "binary", "X'FF'", "X'FE'"),
+    (pa.array([DAY, LATE_DAY, DAY, A_DAY, DAY, LATE_DAY]), "date", "'2022-01-01'", "'2021-01-01'"),
+    (
+        pa.array([TIME, LATE_TIME, TIME, A_TIME, TIME, LATE_TIME], pa.timestamp("us")),
+        *("timestamp_ntz", "'2022-01-01'", "'2021-01-01'"),
+    ),
+]
+"""Values, of which the second row group has one that is looked for; their type; that value, and one that none has."""
+
+
 @pytest.mark.parametrize(
     ("stored", "kind", "value", "other"),
-    [
-        (pa.array([0, 9, 4, 5, 0, 9], pa.int64()), "long", "5", "6"),
-        (pa.array([0, 9, 4, 5, 0, 9], pa.int32()), "int", "5", "6"),
-        (pa.array([-9, 9, 4, -5, -9, 9], pa.int32()), "long", "-5", "-6"),
-        (pa.array(["a", "z", "m", "näme", "a", "z"]), "string", "'näme'", "'n'"),
-        (pa.array(["a", "z", "m", "n" * 100, "a", "z"]), "string", f"'{'n' * 100}'", "'n'"),
-        (pa.array([b"a", b"z", b"m", b"\xff", b"\0", b"\xff\xff"]), "binary", "X'FF'", "X'FE'"),
-        (pa.array([DAY, LATE_DAY, DAY, A_DAY, DAY, LATE_DAY]), "date", "'2022-01-01'", "'2021-01-01'"),
-        (
-            pa.array([TIME, LATE_TIME, TIME, A_TIME, TIME, LATE_TIME], pa.timestamp("us")),
-            *("timestamp_ntz", "'2022-01-01'", "'2021-01-01'"),
-        ),
-    ],
+    VALUES,
     ids=lambda given: str(given.type) if isinstance(given, pa.Array) else "",
 )
 def test_a_row_group_without_the_value_is_not_read(
