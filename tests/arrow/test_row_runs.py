@@ -84,12 +84,16 @@ def test_matching_rows_of_a_batch() -> None:
 
 
 def test_blocks_of_matching_rows() -> None:
-    """A block ends with the batch in which it has so many rows; rows between batches count."""
-    batches = [MatchingRows(first, pa.array([True] * 10), numbers(*range(10))) for first in (0, 10, 50, 60, 70)]
+    """A block ends with the batch in which it has so many matching rows; how far they are apart does not count."""
+    matches = {0: [True] * 3, 10: [True], 500: [True, None], 600: [True] * 4, 700: [False, True]}
+    batches = [
+        MatchingRows(first, pa.array(found), numbers(*range(found.count(True)))) for first, found in matches.items()
+    ]
     for rows, expected in {
-        1: [[0], [10], [50], [60], [70]],
-        20: [[0, 10], [50, 60], [70]],
-        21: [[0, 10, 50], [60, 70]],
+        1: [[0], [10], [500], [600], [700]],
+        4: [[0, 10], [500, 600], [700]],
+        5: [[0, 10, 500], [600, 700]],
+        11: [[0, 10, 500, 600, 700]],
     }.items():
         assert [[found.first for found in block] for block in in_blocks(iter(batches), rows)] == expected
     assert list(in_blocks(iter(()), 1)) == []

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 __all__ = ["FileRows", "identity_values"]
 
 _AHEAD_ROWS = 1 << 20
-"""Of about so many rows it is seen which ones match before others of their columns are read."""
+"""About so many matching rows are in memory before others of their columns are read."""
 
 
 class FileRows:

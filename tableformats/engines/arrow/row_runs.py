@@ -76,13 +76,15 @@ class RowCursor:
 
 
 def in_blocks(matching: Iterable[MatchingRows], rows: int) -> Iterator[list[MatchingRows]]:
-    """Lists of batches that span about so many rows each, or more."""
+    """Lists of batches that have about so many matching rows each, or more; the last one may have fewer."""
     block: list[MatchingRows] = []
+    count = 0
     for found in matching:
         block.append(found)
-        if found.stop - block[0].first >= rows:
+        count += len(found.rows)
+        if count >= rows:
             yield block
-            block = []
+            block, count = [], 0
     if block:
         yield block
 
