@@ -24,7 +24,7 @@ from tableformats.engines.arrow.files.column_tree import Selection
 from tableformats.engines.arrow.files.page_reads import PageReader
 from tableformats.engines.arrow.files.parquet import ParquetFile
 from tableformats.errors import CorruptMetadataError, TableFormatsError
-from tableformats.io.parquet import data_pages
+from tableformats.io.parquet import data_pages, pages
 from tableformats.limits import DEFAULT_LIMITS
 from tableformats.schema import Field, primitive
 from tests.support.arrow_fakes import FakeFile, snapshot_of
@@ -152,6 +152,26 @@ def test_rows_are_those_of_arrow(tmp_path: Path, by_pages: list[int], options: d
     for name in wanted.column_names:
         assert found[name].combine_chunks().equals(wanted[name].combine_chunks()), name
     assert found.column_names == wanted.column_names
+
+
+@pytest.mark.parametrize("block_bytes", [1, 30, 300, 3000, 30_000])
+def test_pages_longer_and_shorter_than_blocks(
+    tmp_path: Path, by_pages: list[int], monkeypatch: pytest.MonkeyPatch, block_bytes: int
+) -> None:
+    """A page that follows one of several blocks is read to its end, too."""
+    monkeypatch.setattr(pages, "_BLOCK_BYTES", block_bytes)
+    rows = some_rows(3)
+    pq.write_table(rows, tmp_path / "f.parquet", data_page_size=2000, use_dictionary=False)
+    assert rows_of(tmp_path / "f.parquet").equals(expected(tmp_path / "f.parquet"))
+    assert by_pages == [0]
+
+
+def test_pages_of_incompressible_megabytes(tmp_path: Path) -> None:
+    """Spark writes pages of a megabyte before compression."""
+    numbers = np.random.default_rng(0).integers(0, 1 << 62, 500_000)
+    options = {"data_page_size": 1 << 20, "max_rows_per_page": 1 << 30, "use_dictionary": False}
+    pq.write_table(pa.table({"number": numbers}), tmp_path / "f.parquet", **options)
+    assert rows_of(tmp_path / "f.parquet")["number"].to_numpy().tolist() == numbers.tolist()
 
 
 def test_without_cramjam(tmp_path: Path, by_pages: list[int], monkeypatch: pytest.MonkeyPatch) -> None:

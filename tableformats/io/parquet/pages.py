@@ -335,18 +335,18 @@ class PageStream:
         return self._pages
 
     def _next(self) -> StoredPage:
-        size = _BLOCK_BYTES
+        asked = 0
         while True:
             try:
                 page, self._at = StoredPage.at(self._block, self._at)
                 return page
             except ValueError:  # the block may end within the page
-                here = self._first + self._at
-                size = min(size, self._stop - here)
-                if size <= len(self._block) - self._at:
+                here, had = self._first + self._at, len(self._block) - self._at
+                size = min(max(_BLOCK_BYTES, 4 * had), self._stop - here)
+                if size <= max(had, asked):
                     raise
             self._block, self._first, self._at = self._read(here, size), here, 0
-            size *= 4
+            asked = size
 
 
 def stored_pages(pages: ColumnPages, wanted: npt.NDArray[np.bool_], read: Read) -> list[StoredPage]:
