@@ -7,26 +7,11 @@ from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.stdlib cimport free, malloc
 
 cdef enum:
-    TRUE = 1, FALSE, BYTE, I16, I32, I64, DOUBLE, BINARY, LIST, SET, MAP, STRUCT
     MAX_DEPTH = 16
-
-
-cdef struct _Fields:
-    int64_t key, last
-    uint64_t seen
-
-
-cdef inline _Fields begin() noexcept:
-    """The state before the first field: the seen numbers below 64 as bits, and the last of the other numbers."""
-    return _Fields(0, -0x8001, 0)
 
 
 cdef class _Reader:
     """Reads values one after another. Raises ValueError for malformed bytes."""
-
-    cdef const uint8_t[::1] _data
-    cdef bytes _octets
-    cdef Py_ssize_t _at
 
     def __init__(self, bytes octets not None):
         self._octets = octets

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -10,6 +11,7 @@ import pytest
 
 from tableformats.engines.arrow.files import sought_values
 from tableformats.io.parquet import dictionaries
+from tableformats.io.parquet.data_pages import StoredPage
 from tableformats.schema import Field, primitive
 from tests.arrow.test_sought_values import VALUES
 from tests.support.arrow_fakes import FakeFile, snapshot_of, write
@@ -89,16 +91,14 @@ def test_dictionaries_that_tell_nothing(
     elif changed == "not said":
         monkeypatch.setattr(dictionaries, "_ENCODING_STATS", 99)
     else:
-        at = dictionaries.StoredPage.at
 
         def other(stored: bytes, place: int) -> Any:
             if changed == "damaged":
-                return at(stored[:-1], place)
-            page, stop = at(stored, place)
-            page.kind, page.encoding = 0, 8
-            return page, stop
+                return StoredPage(stored[:-1], place)
+            page = StoredPage(stored, place)
+            return SimpleNamespace(kind=0, encoding=8, rows=page.rows, values=page.values)
 
-        monkeypatch.setattr(dictionaries.StoredPage, "at", other)
+        monkeypatch.setattr(dictionaries, "StoredPage", other)
     values = pa.array(["a", "z", "m", "n", "a", "z"])
     assert ids(tmp_path, values, "string", "v = 'n'") == [3]
     assert groups_read == {0, 1, 2}

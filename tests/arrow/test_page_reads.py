@@ -208,14 +208,13 @@ def test_pages_of_large_row_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     table = pa.table({"id": range(count), "name": [f"name {i}" for i in range(count)]})
     path = write(tmp_path, table, write_page_index=with_index, use_dictionary=False)
     sizes: list[int] = []
-    page_at = StoredPage.at
 
-    def noted(stored: bytes, at: int) -> tuple[StoredPage, int]:
-        page, stop = page_at(stored, at)
-        sizes.append(stop - at)
-        return page, stop
+    def noted(stored: bytes, at: int) -> StoredPage:
+        page = StoredPage(stored, at)
+        sizes.append(page.stop - at)
+        return page
 
-    monkeypatch.setattr(StoredPage, "at", noted)
+    monkeypatch.setattr(pages, "StoredPage", noted)
     snapshot = snapshot_of(tmp_path, [ID, NAME], [FakeFile(path, count)])
     assert snapshot.scan("id = 70000").to_arrow().to_pydict() == {"id": [70_000], "name": ["name 70000"]}
     assert sizes and sum(sizes) < Path(path).stat().st_size / 2

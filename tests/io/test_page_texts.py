@@ -12,8 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tableformats.io._thrift_write import write_struct
 from tableformats.io.parquet import data_pages
-from tableformats.io.parquet._texts import coded_places, copy_texts, plain_places, read_codes, read_levels
+from tableformats.io.parquet._page_values import read_codes, read_levels
+from tableformats.io.parquet._texts import coded_places, copy_texts, plain_places
 from tableformats.io.parquet.data_pages import StoredPage, decompress_into, decompressed, decompresses_quickly
 from tests.support.examples import examples
 
@@ -242,11 +244,11 @@ I32, STRUCT, BOOLEAN = 5, 12, 1
 
 
 def page(kind: int, size: int, body: bytes, **of_kind: int | bool) -> StoredPage:
-    """A page without its head."""
+    """A page of nothing but its head and its body."""
     key = {0: 5, 2: 7, 3: 8}[kind]
     fields = {int(name[1:]): (BOOLEAN if isinstance(v, bool) else I32, v) for name, v in of_kind.items()}
     head = {1: (I32, kind), 2: (I32, size), 3: (I32, len(body)), key: (STRUCT, fields)}
-    return StoredPage(head, memoryview(body), 0)
+    return StoredPage(write_struct(dict(sorted(head.items()))) + body, 0)
 
 
 def test_sizes_of_values() -> None:
@@ -266,7 +268,7 @@ def test_sizes_of_values() -> None:
 
 def test_heads_that_lack_something() -> None:
     with pytest.raises(ValueError, match="a page is of another kind"):
-        StoredPage({1: (I32, 1), 2: (I32, 0), 3: (I32, 0)}, memoryview(b""), 0)
+        StoredPage(write_struct({1: (I32, 1), 2: (I32, 0), 3: (I32, 0)}), 0)
     with pytest.raises(ValueError, match="a number is missing or negative"):
         page(0, 1, b"a", f2=0, f3=3)
     with pytest.raises(ValueError, match="levels of a page are longer than the page"):

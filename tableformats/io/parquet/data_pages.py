@@ -7,6 +7,7 @@ Sources: parquet.thrift, PageHeader; Parquet format, Compression.md.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -14,6 +15,8 @@ import pyarrow as pa
 
 from .._thrift import read_struct_at
 from .._thrift_write import write_struct
+from ._page_heads import PageHead
+from ._page_values import decompress_pages
 
 __all__ = [
     "CODES",
@@ -23,6 +26,7 @@ __all__ = [
     "RLE",
     "UNCOMPRESSED",
     "StoredPage",
+    "decompress",
     "decompress_into",
     "decompressed",
     "decompresses_quickly",
@@ -36,78 +40,25 @@ UNCOMPRESSED, SNAPPY = 0, 1
 _CODECS = {SNAPPY: "snappy", 2: "gzip", 4: "brotli", 6: "zstd", 7: "lz4_raw"}
 _FALSE, _I32 = 2, 5
 _SIZE, _STORED_SIZE, _CHECKSUM = 2, 3, 4
-_HEADS = {DATA_PAGE: 5, DICTIONARY_PAGE: 7, DATA_PAGE_V2: 8}
-_IS_COMPRESSED = 7
+_HEAD_V2, _IS_COMPRESSED = 8, 7
 _MOST_SNAPPY = 24
 """How many bytes a byte of Snappy becomes at most: it makes 64 bytes of 3."""
 
 
-class StoredPage:
-    """A page of a column without repeated values.
+class StoredPage(PageHead):
+    """A page of a column without repeated values; see :class:`PageHead`."""
 
-    Parameters
-    ----------
-    head : dict
-        Its PageHeader.
-    stored : memoryview
-        All of its bytes.
-    start : int
-        Where the bytes after the head begin.
+    __slots__ = ()
 
-    Raises
-    ------
-    ValueError
-        The head lacks something.
+    @property
+    def stored(self) -> memoryview:
+        """All of its bytes."""
+        return memoryview(self.block)[self.start : self.stop]
 
-    Attributes
-    ----------
-    kind : int
-        DATA_PAGE, DATA_PAGE_V2 or DICTIONARY_PAGE.
-    body : memoryview
-        What follows the head.
-    size : int
-        The bytes of the body before compression.
-    rows : int
-        The values of the page, NULLs included.
-    encoding, level_encoding : int
-        Of the values, and of the definition levels.
-    level_bytes, repetition_bytes : int
-        How many bytes the levels of version 2 take, which are not compressed, and the first of them; else 0.
-    """
-
-    __slots__ = (
-        *("_head", "_of_kind", "body", "encoding", "kind", "level_bytes", "level_encoding", "repetition_bytes", "rows"),
-        *("_values", "size", "stored"),
-    )
-
-    def __init__(self, head: Fields, stored: memoryview, start: int) -> None:
-        self.kind = _number(head, 1)
-        key = _HEADS.get(self.kind)
-        of_kind = head[key][1] if key in head else None
-        if not isinstance(of_kind, dict):
-            raise ValueError("a page is of another kind")
-        self._head, self._of_kind, self.stored, self.body = head, of_kind, stored, stored[start:]
-        self.size, self.rows = _number(head, _SIZE), _number(of_kind, 1)
-        self.level_encoding, self.level_bytes, self.repetition_bytes = RLE, 0, 0
-        self._values: memoryview | None = None
-        if self.kind == DATA_PAGE_V2:
-            self.encoding, self.repetition_bytes = _number(of_kind, 4), _number(of_kind, 6)
-            self.level_bytes = _number(of_kind, 5) + self.repetition_bytes
-            if self.level_bytes > min(len(self.body), self.size):
-                raise ValueError("the levels of a page are longer than the page")
-        else:
-            self.encoding = _number(of_kind, 2)
-            if self.kind == DATA_PAGE:
-                self.level_encoding = _number(of_kind, 3)
-
-    @classmethod
-    def at(cls, stored: bytes, at: int) -> tuple[StoredPage, int]:
-        """The page at an offset of ``stored``, and the offset after it. Raises ValueError."""
-        head, start = read_struct_at(stored, at)
-        stop = start + _number(head, _STORED_SIZE)
-        if stop > len(stored):
-            raise ValueError("a page ends after its column chunk")
-        return cls(head, memoryview(stored)[at:stop], start - at), stop
+    @property
+    def body(self) -> memoryview:
+        """What follows the head."""
+        return memoryview(self.block)[self.body_start : self.stop]
 
     @property
     def has_codes(self) -> bool:
@@ -116,12 +67,11 @@ class StoredPage:
 
     def is_compressed(self, codec: int) -> bool:
         """Whether what follows the levels is."""
-        is_kept = self.kind == DATA_PAGE_V2 and self._of_kind.get(_IS_COMPRESSED, (0, True))[1] is False
-        return codec != UNCOMPRESSED and not is_kept
+        return codec != UNCOMPRESSED and not self.is_stored_plain
 
     def values_size(self, codec: int) -> int:
         """The bytes before compression of what follows the levels. Raises ValueError: Snappy makes no such number."""
-        stored = len(self.body) - self.level_bytes
+        stored = self.stop - self.body_start - self.level_bytes
         if not self.is_compressed(codec):
             return stored
         found = self.size - self.level_bytes
@@ -134,24 +84,45 @@ class StoredPage:
 
         It is kept, as the last page of some rows is often the first one of the next.
         """
-        if self._values is None:
-            stored, size = self.body[self.level_bytes :], self.values_size(codec)
-            is_plain = not size or not self.is_compressed(codec)
-            self._values = stored[:size] if is_plain else decompressed(codec, stored, size)
-        return self._values
+        if self.cached is None:
+            decompress((self,), codec)
+        return self.cached  # type: ignore[return-value]
 
     def head_without_compression(self, codec: int) -> bytes:
         """The head that the page has when its body is stored uncompressed. Raises as :meth:`values_size` does."""
-        head = {key: value for key, value in self._head.items() if key != _CHECKSUM}
+        head, _ = read_struct_at(self.block, self.start)
+        head.pop(_CHECKSUM, None)
         head[_SIZE] = head[_STORED_SIZE] = _I32, self.level_bytes + self.values_size(codec)
         if self.kind == DATA_PAGE_V2:
-            of_kind = {**self._of_kind, _IS_COMPRESSED: (_FALSE, False)}
-            head[_HEADS[DATA_PAGE_V2]] = head[_HEADS[DATA_PAGE_V2]][0], dict(sorted(of_kind.items()))
+            kind, of_kind = head[_HEAD_V2]
+            head[_HEAD_V2] = kind, dict(sorted({**of_kind, _IS_COMPRESSED: (_FALSE, False)}.items()))
         return write_struct(dict(sorted(head.items())))
 
 
+def decompress(pages: Sequence[StoredPage], codec: int) -> None:
+    """Make ``values`` of pages, if they are not kept. Raises as :func:`decompressed` does."""
+    stored: list[StoredPage] = []
+    compressed: list[StoredPage] = []
+    for page in pages:
+        if page.cached is None:
+            (compressed if page.is_compressed(codec) and page.values_size(codec) else stored).append(page)
+    for page in stored:
+        start = page.body_start + page.level_bytes
+        page.cached = memoryview(page.block)[start : start + page.values_size(codec)]
+    if decompresses_quickly(codec):
+        room = memoryview(pa.allocate_buffer(sum(page.size - page.level_bytes for page in compressed))).cast("B")
+        try:
+            decompress_pages(compressed, _snappy().decompress_raw_into, room)
+        except _snappy_error() as error:
+            raise ValueError(f"a page cannot be decompressed: {error}") from error
+    else:
+        for page in compressed:
+            body = page.body[page.level_bytes :]
+            page.cached = decompressed(codec, body, page.values_size(codec))
+
+
 def decompresses_quickly(codec: int) -> bool:
-    """Whether :func:`decompress_into` is faster than Arrow."""
+    """Whether :func:`decompress` and :func:`decompress_into` are faster than Arrow."""
     return codec == SNAPPY and _snappy() is not None
 
 
@@ -204,11 +175,3 @@ def _snappy_error() -> type[Exception]:
     from cramjam import DecompressionError
 
     return DecompressionError  # type: ignore[no-any-return]
-
-
-def _number(fields: Fields, key: int) -> int:
-    """An integer that is not negative."""
-    value = fields[key][1] if key in fields else None
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise ValueError("a number is missing or negative")
-    return value

@@ -12,7 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .data_pages import CODES, DICTIONARY_PAGE, PLAIN, StoredPage
+from .data_pages import CODES, StoredPage
+from .page_values import check_dictionary
 from .pages import PageColumn
 from .texts import dictionary_texts
 
@@ -53,12 +54,11 @@ def has_one_of(values: Sequence[bytes], stored: bytes, column: PageColumn) -> bo
     ValueError
         It is none, or damaged.
     """
-    page, _ = StoredPage.at(stored, 0)
+    page = StoredPage(stored, 0)
     if column.physical_type == _BYTE_ARRAY:
-        entries = dictionary_texts(page, column.codec)
+        entries = dictionary_texts(pa.binary(), page, column.codec)
         return bool(pc.any(pc.is_in(entries, pa.array(values, pa.binary()))).as_py())
-    if page.kind != DICTIONARY_PAGE or page.encoding not in (PLAIN, CODES[0]):
-        raise ValueError("a column chunk begins with another page than its dictionary")
+    check_dictionary(page)
     kind = np.dtype(_NUMBERS[column.physical_type])  # type: ignore[index]
     numbers = np.frombuffer(page.values(column.codec), kind, page.rows)
     return bool(np.isin(numbers, np.frombuffer(b"".join(values), kind)).any())

@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...dataclass import dataclass
-from .._thrift import read_struct, read_struct_at
+from ...runtime.concurrency import cached_property
+from .._thrift import read_struct
+from ._page_heads import PageHead
 from .data_pages import StoredPage
 
 if TYPE_CHECKING:
@@ -27,7 +29,7 @@ Read = Callable[[int, int], bytes]
 """Reads so many bytes (the second) at an offset (the first)."""
 _TRUE, _FALSE, _I32, _I64, _BINARY, _LIST, _STRUCT = 1, 2, 5, 6, 8, 9, 12
 _SCHEMA, _ROWS, _GROUPS, _PAIRS, _CREATED_BY, _ORDERS = 2, 3, 4, 5, 6, 7
-_DATA_PAGE, _DICTIONARY_PAGE, _DATA_PAGE_V2 = 0, 2, 3
+_DICTIONARY_PAGE = 2
 _REQUIRED, _OPTIONAL = 0, 1
 _HEAD_BYTES = 256
 """The head of a page mostly has fewer."""
@@ -137,21 +139,21 @@ class PageColumn:
     column_index: tuple[int, int] | None
     bloom_filter: tuple[int, int] | None
 
-    @property
+    @cached_property
     def physical_type(self) -> int | None:
         """The number of its Type."""
         return _known(self.element, 1, _I32)  # type: ignore[no-any-return]
 
-    @property
+    @cached_property
     def is_optional(self) -> bool:
         return _known(self.element, 3, _I32) == _OPTIONAL
 
-    @property
+    @cached_property
     def codec(self) -> int:
         """The number of its compression codec."""
         return _number(self.data, 4)
 
-    @property
+    @cached_property
     def name(self) -> str:
         return _known(self.element, 4, _BINARY).decode(errors="replace")  # type: ignore[no-any-return]
 
@@ -266,27 +268,24 @@ def _indexed_pages(
 
 def _scanned_pages(column: PageColumn, num_rows: int, read: Read, most: int) -> ColumnPages:
     at, rows = column.start, 0
-    offsets, sizes, first_rows, statistics = [], [], [], []
+    heads, offsets, first_rows = [], [], []
     for _ in range(most):
         if at >= column.stop:
             break
-        head, size = _head(read, at, column.stop)
-        stop = at + size + _number(head, 3)
-        if _number(head, 1) != _DICTIONARY_PAGE:
-            count, _, found = _described(head)
+        head = _head(read, at, column.stop)
+        if head.kind != _DICTIONARY_PAGE:
+            heads.append(head)
             offsets.append(at)
-            sizes.append(stop - at)
             first_rows.append(rows)
-            statistics.append(found)
-            rows += count
-        at = stop
+            rows += head.rows
+        at += head.stop
     if at < column.stop or rows != num_rows:
         raise ValueError("the pages of a column chunk are more, or have another number of rows than its row group")
-    lower, upper = ([_short(_known(found, key, _BINARY)) for found in statistics] for key in (_LEAST, _GREATEST))
-    values = PageValues(lower, upper, [_known(found, _NULLS, _I64) for found in statistics])
-    starts = np.array([*first_rows, rows], np.int64)
-    pages = ColumnPages(column.start, np.array(offsets, np.int64), np.array(sizes, np.int64), starts, values)
-    return _checked(pages, column.stop)
+    values = PageValues(
+        [_short(head.lower) for head in heads], [_short(head.upper) for head in heads], [head.nulls for head in heads]
+    )
+    sizes, starts = np.array([head.stop for head in heads], np.int64), np.array([*first_rows, rows], np.int64)
+    return _checked(ColumnPages(column.start, np.array(offsets, np.int64), sizes, starts, values), column.stop)
 
 
 class PageStream:
@@ -338,7 +337,8 @@ class PageStream:
         asked = 0
         while True:
             try:
-                page, self._at = StoredPage.at(self._block, self._at)
+                page = StoredPage(self._block, self._at)
+                self._at = page.stop
                 return page
             except ValueError:  # the block may end within the page
                 here, had = self._first + self._at, len(self._block) - self._at
@@ -356,40 +356,24 @@ def stored_pages(pages: ColumnPages, wanted: npt.NDArray[np.bool_], read: Read) 
         start, size = pages.place_of(run)
         stored = read(start, size)
         for number in run:
-            page, _ = StoredPage.at(stored, int(pages.offsets[number]) - start)
-            if page.rows != rows[number] or len(page.stored) != pages.sizes[number]:
+            page = StoredPage(stored, int(pages.offsets[number]) - start)
+            if page.rows != rows[number] or page.stop - page.start != pages.sizes[number]:
                 raise ValueError("a page is not what the index says of it")
             found.append(page)
     return found
 
 
-def _head(read: Read, at: int, stop: int) -> tuple[Fields, int]:
-    """The head of the page at ``at``, and its bytes."""
+def _head(read: Read, at: int, stop: int) -> PageHead:
+    """The head of the page at ``at``, which ends at ``stop`` at the latest."""
     size = _HEAD_BYTES
     while True:
         stored = read(at, min(size, stop - at))
         try:
-            return read_struct_at(stored, 0)
+            return PageHead(stored, 0, stop - at)
         except ValueError:
             if size >= min(_MOST_HEAD_BYTES, stop - at):
                 raise
         size *= 16
-
-
-def _described(head: Fields) -> tuple[int, int, Fields]:
-    """The rows of a data page without repeated values, its encoding, and its statistics."""
-    kind = _number(head, 1)
-    if kind == _DATA_PAGE:
-        data, encoding, statistics = _struct(head, 5), 2, 5
-    elif kind == _DATA_PAGE_V2:
-        data, encoding, statistics = _struct(head, 8), 4, 8
-    else:
-        raise ValueError("a page is of another kind")
-    return _number(data, 1), _number(data, encoding), _struct(data, statistics) if statistics in data else {}
-
-
-_NULLS, _GREATEST, _LEAST = 3, 5, 6
-"""Fields of Statistics: null_count, and the bounds that have an order, max_value and min_value."""
 
 
 def _known(fields: Fields, key: int, kind: int) -> Any:

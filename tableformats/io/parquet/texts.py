@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from ._texts import coded_places, copy_texts, plain_places, read_codes, read_levels
-from .data_pages import CODES, DATA_PAGE, DICTIONARY_PAGE, PLAIN, RLE, StoredPage
+from ._texts import coded_places, copy_texts, plain_places
+from .data_pages import PLAIN, StoredPage, decompress
+from .page_values import check_dictionary, codes_of, values_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -22,9 +23,8 @@ if TYPE_CHECKING:
     Int64 = npt.NDArray[np.int64]
     Mask = npt.NDArray[np.uint8]
 
-__all__ = ["StoredTexts", "are_texts", "dictionary_texts", "texts_of"]
+__all__ = ["StoredTexts", "dictionary_texts", "texts_of"]
 
-_BYTE_ARRAY = 6
 _LENGTH_BYTES = 4
 
 
@@ -76,15 +76,6 @@ class StoredTexts:
         return pa.py_buffer(np.packbits(part, bitorder="little"))
 
 
-def are_texts(column: Any, pages: Sequence[StoredPage]) -> bool:
-    """Whether :func:`texts_of` reads pages of a column (a :class:`.pages.PageColumn`)."""
-    return column.physical_type == _BYTE_ARRAY and all(_is_read(page) for page in pages)
-
-
-def _is_read(page: StoredPage) -> bool:
-    return (page.encoding == PLAIN or page.has_codes) and page.level_encoding == RLE
-
-
 def texts_of(
     kind: pa.DataType,
     column: Any,
@@ -92,7 +83,7 @@ def texts_of(
     dictionary: StoredPage | None,
     chosen: Sequence[Mask | None],
 ) -> StoredTexts:
-    """Some texts of pages that :func:`are_texts`.
+    """Some texts of pages that are decoded here (:func:`.page_values.is_decoded`).
 
     Parameters
     ----------
@@ -118,6 +109,7 @@ def texts_of(
     entries = None
     if dictionary is not None and any(page.has_codes for page in pages):
         entries = _Dictionary(dictionary, column.codec)
+    decompress(pages, column.codec)
     counts = [p.rows if one is None else int(np.count_nonzero(one)) for p, one in zip(pages, chosen, strict=True)]
     starts, ends = np.empty(sum(counts), np.int64), np.zeros(sum(counts) + 1, np.int64)
     at, values, defined = 0, [], []
@@ -135,49 +127,31 @@ def _read_page(
     page: StoredPage, column: Any, entries: _Dictionary | None, wanted: Mask | None, place: tuple[Int64, Int64]
 ) -> tuple[memoryview, Mask | None]:
     """See where the wanted texts of a page are. The bytes that hold them, and which of them are no NULL; None: all."""
-    rows, values, defined = page.rows, page.values(column.codec), None
-    count = rows
-    if column.is_optional:
-        levels, values = _levels(page, values)
-        defined = np.empty(rows, np.uint8)
-        count = read_levels(levels, defined)
-        defined = None if count == rows else defined
+    levels = np.empty(page.rows, np.uint8)
+    values, count = values_of(page, column, levels)
+    defined = None if count == page.rows else levels
     if page.encoding == PLAIN:
-        plain_places(values, rows, defined, wanted, *place)
+        plain_places(values, page.rows, defined, wanted, *place)
     elif entries is None:
         raise ValueError("a page has codes, and its column chunk no dictionary")
     else:
-        codes = np.empty(count, np.uint32)
-        read_codes(values, codes)
-        coded_places(codes, entries.starts, entries.ends, rows, defined, wanted, *place)
+        codes = codes_of(values, count)
+        coded_places(codes, entries.starts, entries.ends, page.rows, defined, wanted, *place)
         values = entries.values
     return values, defined if defined is None or wanted is None else defined[wanted.view(bool)]
 
 
-def _levels(page: StoredPage, values: memoryview) -> tuple[memoryview, memoryview]:
-    """The definition levels of a page, and what follows them."""
-    if page.kind != DATA_PAGE:
-        return page.body[page.repetition_bytes : page.level_bytes], values
-    size = int.from_bytes(values[:_LENGTH_BYTES], "little")
-    if size > len(values) - _LENGTH_BYTES:
-        raise ValueError("the levels of a page are longer than the page")
-    return values[_LENGTH_BYTES : _LENGTH_BYTES + size], values[_LENGTH_BYTES + size :]
-
-
-def dictionary_texts(page: StoredPage, codec: int) -> pa.Array:
-    """The texts of a dictionary page, as binary. Raises ValueError: it is damaged."""
+def dictionary_texts(kind: pa.DataType, page: StoredPage, codec: int) -> pa.Array:
+    """The texts of a dictionary page, as string or binary. Raises ValueError: it is damaged."""
     entries = _Dictionary(page, codec)
-    return StoredTexts(pa.binary(), [(entries.values, page.rows)], entries.starts, entries.ends, None).array(
-        0, page.rows
-    )
+    return StoredTexts(kind, [(entries.values, page.rows)], entries.starts, entries.ends, None).array(0, page.rows)
 
 
 class _Dictionary:
     """Where the texts of a dictionary are."""
 
     def __init__(self, page: StoredPage, codec: int) -> None:
-        if page.kind != DICTIONARY_PAGE or page.encoding not in (PLAIN, CODES[0]):
-            raise ValueError("a column chunk begins with another page than its dictionary")
+        check_dictionary(page)
         self.values = page.values(codec)
         if page.rows * _LENGTH_BYTES > len(self.values):
             raise ValueError("a dictionary has more texts than its bytes hold")

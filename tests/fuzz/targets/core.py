@@ -11,8 +11,11 @@ from tableformats.errors import PathNotAllowedError
 from tableformats.expressions.binding import bind
 from tableformats.expressions.parse import parse_filter
 from tableformats.io.compression import AVRO_CODECS, INFLATE_ERRORS, inflate_avro
+from tableformats.io.parquet.data_pages import StoredPage
+from tableformats.io.parquet.fixed_width import fixed_width_values
+from tableformats.io.parquet.page_values import is_decoded
 from tableformats.io.parquet.pages import PageColumn, PageStream
-from tableformats.io.parquet.texts import are_texts, texts_of
+from tableformats.io.parquet.texts import texts_of
 from tableformats.io.paths import scheme_of
 from tableformats.io.storage import Storage
 from tableformats.schema import Field, Schema, primitive
@@ -121,29 +124,53 @@ def codec_seeds() -> dict[str, bytes]:
 
 def page_texts(data: bytes) -> None:
     """A byte of the codec and of whether there are NULLs, then the pages of a column chunk of ``PAGE_ROWS`` texts."""
-    flags, stored = data[0] if data else 0, data[1:]
-    element = {1: (5, 6), 3: (5, flags & 1), 4: (8, b"t")}
-    column = PageColumn(0, element, {4: (5, PAGE_CODECS[flags >> 1 & 3])}, 0, len(stored), None, None, None)
+    found = chunk_of(data, 6)
+    if found is None:
+        return
+    column, pages, dictionary = found
     try:
-        stream = PageStream(column, PAGE_ROWS, lambda offset, size: stored[offset : offset + size])
-        pages = [page for _, page in stream.until(0, PAGE_ROWS)]
-        if not are_texts(column, pages):
-            return
-        texts = texts_of(pa.binary(), column, pages, stream.dictionary, [None] * len(pages))
+        texts = texts_of(pa.binary(), column, pages, dictionary, [None] * len(pages))
     except ValueError:
         return
     if texts.ends[-1] < INFLATED:
         texts.array(0, PAGE_ROWS).validate(full=True)
 
 
-def page_text_seeds() -> dict[str, bytes]:
+def page_numbers(data: bytes) -> None:
+    """As :func:`page_texts`, of integers."""
+    found = chunk_of(data, 2)
+    if found is None:
+        return
+    column, pages, dictionary = found
+    try:
+        numbers = fixed_width_values(pa.int64(), column, pages, dictionary)
+    except ValueError:
+        return
+    if len(numbers) > INFLATED or numbers.null_count != numbers.is_null().sum().as_py():
+        raise Finding(f"{numbers.null_count} of {len(numbers)} numbers are NULL")
+
+
+def chunk_of(data: bytes, physical: int) -> tuple[PageColumn, list[StoredPage], StoredPage | None] | None:
+    """The pages of a column chunk; None: they are damaged, or Arrow decodes them."""
+    flags, stored = data[0] if data else 0, data[1:]
+    element = {1: (5, physical), 3: (5, flags & 1), 4: (8, b"t")}
+    column = PageColumn(0, element, {4: (5, PAGE_CODECS[flags >> 1 & 3])}, 0, len(stored), None, None, None)
+    try:
+        stream = PageStream(column, PAGE_ROWS, lambda offset, size: stored[offset : offset + size])
+        pages = [page for _, page in stream.until(0, PAGE_ROWS)]
+    except ValueError:
+        return None
+    return (column, pages, stream.dictionary) if all(map(is_decoded, pages)) else None
+
+
+def page_seeds(values: pa.Array) -> dict[str, bytes]:
+    """A chunk of some values, of every codec and version of pages."""
     seeds = {}
     for number, codec in enumerate(("none", "snappy", "zstd", "gzip")):
         for version in ("1.0", "2.0"):
-            texts = pa.array([None if i % 7 == 3 else f"text {i * i % 50}" for i in range(PAGE_ROWS)])
             out = pa.BufferOutputStream()
             options = {"data_page_version": version, "dictionary_pagesize_limit": 150, "write_batch_size": 10}
-            pq.write_table(pa.table({"t": texts}), out, compression=codec, data_page_size=100, **options)
+            pq.write_table(pa.table({"t": values}), out, compression=codec, data_page_size=100, **options)
             file = out.getvalue()
             chunk = pq.ParquetFile(file).metadata.row_group(0).column(0)
             start = chunk.dictionary_page_offset
@@ -152,9 +179,18 @@ def page_text_seeds() -> dict[str, bytes]:
     return seeds
 
 
+def page_text_seeds() -> dict[str, bytes]:
+    return page_seeds(pa.array([None if i % 7 == 3 else f"text {i * i % 50}" for i in range(PAGE_ROWS)]))
+
+
+def page_number_seeds() -> dict[str, bytes]:
+    return page_seeds(pa.array([None if i % 7 == 3 else i * i % 50 for i in range(PAGE_ROWS)]))
+
+
 CORE_TARGETS = (
     Target("sql", sql, sql_seeds),
     Target("paths", paths, path_seeds),
     Target("codecs", codecs, codec_seeds),
     Target("page_texts", page_texts, page_text_seeds),
+    Target("page_numbers", page_numbers, page_number_seeds),
 )

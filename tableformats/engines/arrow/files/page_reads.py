@@ -19,7 +19,7 @@ from ....io.parquet.data_pages import UNCOMPRESSED, StoredPage, decompresses_qui
 from ....io.parquet.pages import ColumnPages, PageColumn, PageStream, pages_of, stored_pages
 from ....plugin.statistics import Bounds
 from ....schema import Field
-from .page_rows import PageRows, ReadPages, cut_runs
+from .page_rows import PageRows, ReadPages, cut_runs, hold_rows, is_found
 from .row_group_statistics import column_bounds
 from .stored_chunks import FEWEST_REMOTE_BYTES, PAGE_ERRORS, StoredChunks
 
@@ -34,14 +34,16 @@ _FEWEST_ROWS = 100_000
 """Of a row group that is read by pages: in a smaller one, finding them takes as long as what is gained."""
 _MOST_READ = 0.5
 """Where a larger share of the bytes is wanted and nothing is gained otherwise, all are read."""
-_WINDOW_BYTES, _LOCAL_WINDOW_BYTES = 64 << 20, 4 << 20
+_WINDOW_BYTES, _LOCAL_WINDOW_BYTES = 64 << 20, 16 << 20
 _WINDOW_ROWS = 1 << 22
 """About how many bytes of pages, before compression, are decoded together, and of how many rows.
 
-In a store each window takes requests of its own; the bytes of a local file stay in the processor's cache.
+In a store each window takes requests of its own; a local file needs fewer of these bytes in memory.
 """
 _MOST_PAGES = 1 << 16
 """Of a file that are looked at. Chunks with further ones are read as a whole."""
+_PARTS = 64
+"""Of a row group, to see how far its wanted rows are apart."""
 _ARROW_SCHEMA = b"ARROW:schema"
 _PHYSICAL = {"INT32": "<i", "INT64": "<q", "FLOAT": "<f", "DOUBLE": "<d"}
 _BYTES = ("BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY")
@@ -56,8 +58,7 @@ class _Chunk:
 
     def wanted(self, runs: Runs) -> npt.NDArray[np.bool_]:
         """Which pages hold a row of ``runs``."""
-        first_rows = self.pages.first_rows
-        return np.searchsorted(runs[:, 1], first_rows[:-1], "right") < np.searchsorted(runs[:, 0], first_rows[1:])
+        return hold_rows(self.pages.first_rows, runs)
 
     def bytes_of(self, runs: Runs) -> int:
         return int(self.pages.sizes[self.wanted(runs)].sum())
@@ -68,7 +69,7 @@ class _Chunk:
         pages = stored_pages(self.pages, wanted, read)
         dictionary = None
         if any(page.has_codes for page in pages):
-            dictionary, _ = StoredPage.at(read(*self.pages.dictionary), 0)
+            dictionary = StoredPage(read(*self.pages.dictionary), 0)
         return ReadPages(first_rows[:-1][wanted], np.diff(first_rows)[wanted], pages, dictionary)
 
 
@@ -78,13 +79,13 @@ class PageReader:
     Parameters
     ----------
     stored : StoredChunks
-    texts : mapping of int to pa.DataType
-        By leaf, the columns at the top that are string or binary.
+    kinds : mapping of int to pa.DataType
+        By leaf, the types of the columns at the top.
     """
 
-    def __init__(self, stored: StoredChunks, texts: Mapping[int, pa.DataType]) -> None:
+    def __init__(self, stored: StoredChunks, kinds: Mapping[int, pa.DataType]) -> None:
         self._stored = stored
-        self._texts = texts
+        self._kinds = kinds
         self._metadata = stored.metadata
         self._found: dict[tuple[int, int], _Chunk] = {}
         self._left = _MOST_PAGES
@@ -152,12 +153,17 @@ class PageReader:
         runs : int64[n, 2]
             First row in the row group, and the row after the last one; ascending, apart, none empty.
         """
+        num_rows = self._metadata.row_group(group).num_rows
+        if len(runs) == 1 and runs[0, 1] - runs[0, 0] == num_rows:
+            return None
+        if not self._stored.is_remote and _are_everywhere(runs, num_rows):
+            return self._by_streams(group, leaves, coded, runs)
         chunks = self._chunks(group, leaves)
-        if chunks is None or (len(runs) == 1 and runs[0, 1] - runs[0, 0] == self._metadata.row_group(group).num_rows):
+        if chunks is None:
             return None
         read = sum(chunk.bytes_of(runs) for chunk in chunks)
         if read > _MOST_READ * sum(int(chunk.pages.sizes.sum()) for chunk in chunks):
-            if self._stored.is_remote or not self._is_gain([chunk.column for chunk in chunks], leaves, coded):
+            if self._stored.is_remote or not self._is_gain([chunk.column for chunk in chunks]):
                 return None
         return self._pieces(group, leaves, chunks, coded, runs)
 
@@ -170,18 +176,24 @@ class PageReader:
             As of :meth:`rows`.
         """
         num_rows = self._metadata.row_group(group).num_rows
-        if self._stored.is_remote or num_rows < _FEWEST_ROWS or not leaves:
+        return None if self._stored.is_remote else self._by_streams(group, leaves, coded, np.array([[0, num_rows]]))
+
+    def _by_streams(
+        self, group: int, leaves: Sequence[int], coded: Sequence[str], runs: Runs
+    ) -> Iterator[pa.StructArray] | None:
+        """The rows of ``runs``; the bytes of all pages are read. None: Arrow reads the row group as fast."""
+        if self._metadata.row_group(group).num_rows < _FEWEST_ROWS or not leaves:
             return None
         try:
             columns = [column for leaf in leaves if (column := self._stored.column(group, leaf)) is not None]
-            if len(columns) < len(leaves) or not self._is_gain(columns, leaves, coded):
-                return None
         except PAGE_ERRORS:
             return None
-        return self._streamed(group, leaves, columns, coded)
+        if len(columns) < len(leaves) or not self._is_gain(columns):
+            return None
+        return self._streamed(group, leaves, columns, coded, runs)
 
     def _streamed(
-        self, group: int, leaves: Sequence[int], columns: Sequence[PageColumn], coded: Sequence[str]
+        self, group: int, leaves: Sequence[int], columns: Sequence[PageColumn], coded: Sequence[str], runs: Runs
     ) -> Iterator[pa.StructArray]:
         num_rows = self._metadata.row_group(group).num_rows
         window = self._window_rows(group, leaves, _LOCAL_WINDOW_BYTES)
@@ -194,31 +206,28 @@ class PageReader:
                 # A window ends with a page of the widest column, so that no page of it is decompressed twice.
                 last, page = widest.until(start, min(start + window, num_rows))[-1]
                 stop = last + page.rows if last + page.rows - start < 2 * window else start + window
-                found = [_read_pages(stream, start, stop) for stream in streams]
-                yield from rows.of_runs(np.array([[start, stop]]), found)
+                for wanted in cut_runs(runs, np.array([start, stop])):
+                    yield from rows.of_runs(wanted, [_read_pages(stream, start, stop, wanted) for stream in streams])
                 start = stop
 
-    def _is_gain(self, columns: Sequence[PageColumn], leaves: Sequence[int], coded: Sequence[str]) -> bool:
+    def _is_gain(self, columns: Sequence[PageColumn]) -> bool:
         """Whether a column is decompressed or decoded faster than by Arrow."""
-        is_quick = any(decompresses_quickly(column.codec) for column in columns)
-        return is_quick or any(kind is not None for kind in self._text_kinds(columns, leaves, coded))
+        return any(_is_cheap(column.codec) for column in columns)
 
-    def _text_kinds(
-        self, columns: Sequence[PageColumn], leaves: Sequence[int], coded: Sequence[str]
-    ) -> list[pa.DataType | None]:
-        """Of each column string or binary, if its texts are found in the pages.
+    def _found_kinds(self, columns: Sequence[PageColumn], leaves: Sequence[int]) -> list[pa.DataType | None]:
+        """Of each column its type, if its values are found in the pages.
 
         Where Arrow decompresses the pages, each into memory that the system has to clear, it decodes them as fast.
         """
+        kinds = [self._kinds.get(leaf) if _is_cheap(c.codec) else None for c, leaf in zip(columns, leaves, strict=True)]
         return [
-            self._texts.get(leaf) if column.name not in coded and _is_cheap(column.codec) else None
-            for column, leaf in zip(columns, leaves, strict=True)
+            kind if kind is not None and is_found(kind, column) else None
+            for kind, column in zip(kinds, columns, strict=True)
         ]
 
     def _page_rows(self, columns: Sequence[PageColumn], leaves: Sequence[int], coded: Sequence[str]) -> PageRows:
         assert self._stored.footer is not None
-        texts = self._text_kinds(columns, leaves, coded)
-        return PageRows(self._stored.footer, columns, texts, coded, self._arrow_schema)
+        return PageRows(self._stored.footer, columns, self._found_kinds(columns, leaves), coded, self._arrow_schema)
 
     def _pieces(
         self, group: int, leaves: Sequence[int], chunks: Sequence[_Chunk], coded: Sequence[str], runs: Runs
@@ -293,13 +302,20 @@ def _window_edges(first_rows: npt.NDArray[np.int64], rows: int) -> npt.NDArray[n
     return np.append(cuts[:-1][np.diff(cuts[:-1] // rows, prepend=-1) > 0], cuts[-1])
 
 
-def _read_pages(stream: PageStream, start: int, stop: int) -> ReadPages:
+def _read_pages(stream: PageStream, start: int, stop: int, runs: Runs) -> ReadPages:
+    """The pages with a row of ``runs``, which are from ``start`` to below ``stop``."""
     pages = stream.until(start, stop)
-    starts, counts = (
-        np.array(values, np.int64) for values in zip(*((first, p.rows) for first, p in pages), strict=True)
-    )
-    needs_dictionary = any(page.has_codes for _, page in pages)
-    return ReadPages(starts, counts, [page for _, page in pages], stream.dictionary if needs_dictionary else None)
+    edges = np.array([*(first for first, _ in pages), pages[-1][0] + pages[-1][1].rows], np.int64)
+    wanted = hold_rows(edges, runs)
+    found = [page for (_, page), is_wanted in zip(pages, wanted.tolist(), strict=True) if is_wanted]
+    needs_dictionary = any(page.has_codes for page in found)
+    return ReadPages(edges[:-1][wanted], np.diff(edges)[wanted], found, stream.dictionary if needs_dictionary else None)
+
+
+def _are_everywhere(runs: Runs, num_rows: int) -> bool:
+    """Whether most parts of a row group hold a row of ``runs``, so that most pages are read."""
+    edges = np.linspace(0, num_rows, _PARTS + 1).astype(np.int64)
+    return bool(hold_rows(edges, runs).mean() > _MOST_READ)
 
 
 def _null_counts(pages: ColumnPages, numbers: Sequence[int], rows: Sequence[int]) -> pa.Array:

@@ -1,7 +1,7 @@
-"""Rows of the pages of a row group, window by window: texts are found in the pages, all other columns decoded by Arrow.
+"""Rows of the pages of a row group, window by window: most columns are read from the pages, all others by Arrow.
 
-Arrow decodes a column chunk from its first page on. So the pages that are wanted are put together as a file in memory,
-which Arrow decodes (:mod:`tableformats.io.parquet.page_files`).
+Arrow decodes a column chunk from its first page on. So the pages that it decodes are put together as a file in memory
+(:mod:`tableformats.io.parquet.page_files`).
 """
 
 from __future__ import annotations
@@ -16,9 +16,11 @@ import pyarrow as pa
 
 from ....dataclass import dataclass
 from ....io.parquet.data_pages import StoredPage
+from ....io.parquet.fixed_width import coded_values, fixed_width_values, is_fixed_width
 from ....io.parquet.page_files import file_of_pages, write_pieces
+from ....io.parquet.page_values import is_decoded
 from ....io.parquet.pages import PageColumn, PageFooter
-from ....io.parquet.texts import StoredTexts, are_texts, texts_of
+from ....io.parquet.texts import StoredTexts, dictionary_texts, texts_of
 from .data_file import BATCH_ROWS
 from .footers import open_parquet
 
@@ -28,7 +30,10 @@ if TYPE_CHECKING:
     Runs = npt.NDArray[np.int64]
     Rows = range | npt.NDArray[np.int64]
 
-__all__ = ["PageRows", "ReadPages", "cut_runs"]
+__all__ = ["PageRows", "ReadPages", "cut_runs", "hold_rows", "is_found"]
+
+_TEXTS = (pa.string(), pa.binary())
+_BYTE_ARRAY = 6
 
 _BATCH_BYTES = 32 << 20
 """About how many bytes of texts a batch has at most."""
@@ -54,14 +59,11 @@ class ReadPages:
     pages: Sequence[StoredPage]
     dictionary: StoredPage | None
 
-    def picked(self, values: pa.ChunkedArray, rows: Rows) -> pa.Array:
+    def picked(self, values: pa.Array, rows: Rows) -> pa.Array:
         """Some rows of the values of all pages."""
         if isinstance(rows, range):
-            values = values.slice(rows.start - int(self.starts[0]), len(rows))
-        else:
-            values = values.take(pa.array(self._places(rows)))
-        found = values.combine_chunks()
-        return pa.concat_arrays(found.chunks) if isinstance(found, pa.ChunkedArray) else found
+            return values.slice(rows.start - int(self.starts[0]), len(rows))
+        return values.take(pa.array(self._places(rows)))
 
     def chosen(self, rows: Rows) -> list[npt.NDArray[np.uint8] | None]:
         """Of each page, 1 for the rows that are wanted; None: all of its rows are."""
@@ -90,10 +92,10 @@ class PageRows:
     ----------
     footer : PageFooter
     columns : sequence of PageColumn
-    texts : sequence of pa.DataType or None
-        For each column string or binary, where its texts are found in the pages. None: Arrow decodes it.
+    kinds : sequence of pa.DataType or None
+        For each column its type, if it is one that :func:`is_found`. None: Arrow decodes it.
     coded : sequence of str
-        The names of columns that Arrow reads as dictionary arrays.
+        The names of columns that are read as dictionary arrays.
     arrow_schema : callable
         The part of the stored Arrow schema for some columns; see :func:`file_of_pages`.
     """
@@ -102,32 +104,53 @@ class PageRows:
         self,
         footer: PageFooter,
         columns: Sequence[PageColumn],
-        texts: Sequence[pa.DataType | None],
+        kinds: Sequence[pa.DataType | None],
         coded: Sequence[str],
         arrow_schema: Callable[[Sequence[PageColumn]], bytes | None],
     ) -> None:
         self._footer, self._columns, self._coded, self._arrow_schema = footer, columns, coded, arrow_schema
-        self._texts = texts
+        self._kinds = kinds
         self._memory = np.empty(0, np.uint8)
+        self._dictionaries: dict[int, tuple[StoredPage, pa.Array]] = {}
 
     def of_runs(self, runs: Runs, read: Sequence[ReadPages]) -> Iterator[pa.StructArray]:
         """The rows of ``runs`` in pieces, of pages of each column that hold them.
 
         Raises ValueError and Arrow's errors: the pages are damaged.
         """
-        texts: dict[int, StoredTexts] = {}
         rows = _rows_of(runs)
-        for number, (column, kind, found) in enumerate(zip(self._columns, self._texts, read, strict=True)):
-            if kind is not None and are_texts(column, found.pages):
-                texts[number] = texts_of(kind, column, found.pages, found.dictionary, found.chosen(rows))
-        arrays = self._decoded([n for n in range(len(self._columns)) if n not in texts], rows, read)
+        found = {n: values for n, pages in enumerate(read) if (values := self._found(n, pages, rows)) is not None}
+        numbers = range(len(self._columns))
+        found |= self._decoded([n for n in numbers if n not in found], rows, read)
         names = [column.name for column in self._columns]
-        for start, stop in pairwise(_edges(len(rows), list(texts.values()))):
+        texts = [values for values in found.values() if isinstance(values, StoredTexts)]
+        for start, stop in pairwise(_edges(len(rows), texts)):
             columns = [
-                texts[n].array(start, stop) if n in texts else arrays[n].slice(start, stop - start)
-                for n in range(len(self._columns))
+                values.array(start, stop) if isinstance(values, StoredTexts) else values.slice(start, stop - start)
+                for values in map(found.__getitem__, numbers)
             ]
             yield pa.StructArray.from_arrays(columns, names=names)
+
+    def _found(self, number: int, read: ReadPages, rows: Rows) -> StoredTexts | pa.Array | None:
+        """Rows of a column that are read from the pages; None: Arrow has to decode them."""
+        column, kind, pages = self._columns[number], self._kinds[number], read.pages
+        if kind is None or not all(map(is_decoded, pages)):
+            return None
+        if kind not in _TEXTS:
+            return read.picked(fixed_width_values(kind, column, pages, read.dictionary), rows)
+        if column.name not in self._coded:
+            return texts_of(kind, column, pages, read.dictionary, read.chosen(rows))
+        if read.dictionary is None or not all(page.has_codes for page in pages):
+            return None
+        return read.picked(coded_values(column, pages, self._texts(number, kind, read.dictionary)), rows)
+
+    def _texts(self, number: int, kind: pa.DataType, dictionary: StoredPage) -> pa.Array:
+        """The texts of the dictionary of a column."""
+        page, texts = self._dictionaries.get(number, (None, None))
+        if page is not dictionary:
+            texts = dictionary_texts(kind, dictionary, self._columns[number].codec)
+            self._dictionaries[number] = dictionary, texts
+        return texts
 
     def _decoded(self, numbers: Sequence[int], rows: Rows, read: Sequence[ReadPages]) -> dict[int, pa.Array]:
         """Rows of some columns, decoded by Arrow."""
@@ -145,7 +168,7 @@ class PageRows:
             values = file.reader.read_column(at)
             if len(values) != count:
                 raise pa.ArrowInvalid(f"{len(values)} values where the heads of pages count {count}")
-            found[number] = read[number].picked(values, rows)
+            found[number] = read[number].picked(_in_one(values), rows)
         return found
 
     def _room(self, size: int) -> npt.NDArray[np.uint8]:
@@ -158,6 +181,16 @@ class PageRows:
         return self._memory
 
 
+def is_found(kind: pa.DataType, column: PageColumn) -> bool:
+    """Whether values of an Arrow type are read from the pages of a column without Arrow."""
+    return (kind in _TEXTS and column.physical_type == _BYTE_ARRAY) or is_fixed_width(kind, column)
+
+
+def hold_rows(edges: npt.NDArray[np.int64], runs: Runs) -> npt.NDArray[np.bool_]:
+    """bool[n]: which of the ranges of rows between two of ``edges`` (int64[n + 1]) hold a row of ``runs``."""
+    return np.searchsorted(runs[:, 1], edges[:-1], "right") < np.searchsorted(runs[:, 0], edges[1:])
+
+
 def cut_runs(runs: Runs, edges: npt.NDArray[np.int64]) -> list[Runs]:
     """The runs of each window between two of ``edges``, which ascend; windows without rows are left out."""
     windows = []
@@ -166,6 +199,11 @@ def cut_runs(runs: Runs, edges: npt.NDArray[np.int64]) -> list[Runs]:
         if first < last:
             windows.append(np.clip(runs[first:last], start, stop))
     return windows
+
+
+def _in_one(values: pa.ChunkedArray) -> pa.Array:
+    found = values.combine_chunks()
+    return pa.concat_arrays(found.chunks) if isinstance(found, pa.ChunkedArray) else found
 
 
 def _rows_of(runs: Runs) -> Rows:

@@ -126,7 +126,7 @@ class ParquetFile(DataFile):
     def _pages(self) -> PageReader | None:
         if self._stored is None:
             return None
-        return PageReader(self._stored, {leaf: kind for leaf, (_, kind) in self._texts.items()})
+        return PageReader(self._stored, {node.leaves.start: node.type for node in self.root.children})
 
     def groups_without(self, groups: Sequence[int], leaf: int, field: Field, values: Sequence[Any]) -> list[int]:
         """See :meth:`DataFile.groups_without`."""

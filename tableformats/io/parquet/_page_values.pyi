@@ -1,0 +1,21 @@
+"""Stub of the kernels for values of data pages. Shapes and errors are documented in ``_page_values.pyx``."""
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from .data_pages import StoredPage
+
+UInt8 = npt.NDArray[np.uint8]
+UInt32 = npt.NDArray[np.uint32]
+Buffer = bytes | memoryview | UInt8
+
+def read_levels(data: Buffer, out: UInt8) -> int: ...
+def read_codes(data: Buffer, out: UInt32) -> None: ...
+def decompress_pages(
+    pages: list[StoredPage], into: Callable[[memoryview, memoryview], int], room: memoryview
+) -> None: ...
+def read_fixed_width(
+    pages: list[StoredPage], is_optional: bool, width: int, entries: Buffer, out: Buffer, levels: UInt8
+) -> int: ...

@@ -1,0 +1,100 @@
+"""Values of one width in data pages, and codes of a dictionary, as Arrow arrays without Arrow's decoder.
+
+A PLAIN page holds integers, floating-point numbers, dates and timestamps as Arrow has them in memory, so they are
+copied. Arrow's decoder takes most of its time to make a file of the pages, and to open it. Only columns at the top
+without repeated values are read so. Source: Parquet format, Encodings.md, "Plain" and "Dictionary Encoding".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import types
+
+from ._page_values import read_fixed_width
+from .data_pages import StoredPage, decompress
+from .page_values import check_dictionary
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+__all__ = ["coded_values", "fixed_width_values", "is_fixed_width"]
+
+_INT32, _INT64, _FLOAT, _DOUBLE = 1, 2, 4, 5
+_WIDTHS = {_INT32: 4, _INT64: 8, _FLOAT: 4, _DOUBLE: 8}
+_KINDS = {_INT32: (pa.int32(), pa.date32()), _INT64: (pa.int64(),), _FLOAT: (pa.float32(),), _DOUBLE: (pa.float64(),)}
+"""By physical type, the Arrow types whose values look the same."""
+_CONVERTED, _LOGICAL, _TIMESTAMP, _UNIT = 6, 10, 8, 2
+_CONVERTED_UNITS = {9: "ms", 10: "us"}
+_LOGICAL_UNITS = {1: "ms", 2: "us", 3: "ns"}
+
+Fields = dict[int, tuple[int, Any]]
+
+
+def is_fixed_width(kind: pa.DataType, column: Any) -> bool:
+    """Whether the stored values of a column (a :class:`.pages.PageColumn`) are those of the Arrow type ``kind``."""
+    if types.is_timestamp(kind):
+        return column.physical_type == _INT64 and _stored_unit(column.element) == kind.unit
+    return kind in _KINDS.get(column.physical_type, ())
+
+
+def _stored_unit(element: Fields) -> str | None:
+    """The unit of timestamps by their SchemaElement; None: not known."""
+    _, logical = element.get(_LOGICAL, (0, None))
+    if logical is None:
+        return _CONVERTED_UNITS.get(element.get(_CONVERTED, (0, 0))[1])
+    _, timestamp = logical.get(_TIMESTAMP, (0, {}))
+    _, unit = timestamp.get(_UNIT, (0, {}))
+    return next((name for key, name in _LOGICAL_UNITS.items() if key in unit), None)
+
+
+def fixed_width_values(
+    kind: pa.DataType, column: Any, pages: Sequence[StoredPage], dictionary: StoredPage | None
+) -> pa.Array:
+    """The values of pages that are decoded here (:func:`.page_values.is_decoded`).
+
+    Parameters
+    ----------
+    kind : pa.DataType
+        Where :func:`is_fixed_width`.
+    column : PageColumn
+    pages : sequence of StoredPage
+    dictionary : StoredPage or None
+        The chunk's dictionary page, if a page needs it.
+
+    Raises
+    ------
+    ValueError
+        The pages are damaged.
+
+    Notes
+    -----
+    Cost: O(rows) and the pages before compression.
+    """
+    entries = memoryview(b"")
+    if dictionary is not None:
+        check_dictionary(dictionary)
+        entries = dictionary.values(column.codec)
+    return _array(kind, _WIDTHS[column.physical_type], column, pages, entries)
+
+
+def coded_values(column: Any, pages: Sequence[StoredPage], entries: pa.Array) -> pa.DictionaryArray:
+    """The values of pages of codes as codes of ``entries``. Raises as :func:`fixed_width_values`."""
+    codes = np.arange(len(entries), dtype=np.int32)
+    found = _array(pa.int32(), codes.itemsize, column, pages, codes.view(np.uint8))
+    return pa.DictionaryArray.from_arrays(found, entries, safe=False)
+
+
+def _array(
+    kind: pa.DataType, width: int, column: Any, pages: Sequence[StoredPage], entries: memoryview | npt.NDArray[np.uint8]
+) -> pa.Array:
+    """The rows of pages, whose codes are those of ``entries``."""
+    rows = sum(page.rows for page in pages)
+    data, levels = pa.allocate_buffer(rows * width), np.empty(rows, np.uint8)
+    decompress(pages, column.codec)
+    nulls = read_fixed_width(list(pages), column.is_optional, width, entries, memoryview(data).cast("B"), levels)
+    validity = pa.py_buffer(np.packbits(levels, bitorder="little")) if nulls else None
+    return pa.Array.from_buffers(kind, rows, [validity, data], nulls)

@@ -1,0 +1,340 @@
+"""Heads and values of data pages: the kernels beside readable twins, pages of every kind, and damaged bytes."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tableformats.io._thrift import read_struct_at
+from tableformats.io._thrift_write import write_struct
+from tableformats.io.parquet._page_heads import PageHead
+from tableformats.io.parquet._page_values import decompress_pages, read_fixed_width
+from tableformats.io.parquet.data_pages import StoredPage, decompress
+from tableformats.io.parquet.fixed_width import coded_values, fixed_width_values, is_fixed_width
+from tableformats.io.parquet.pages import PageColumn
+from tests.io.test_page_texts import packed, repeated
+from tests.support.examples import examples
+
+TRUE, FALSE, I32, I64, BINARY, STRUCT = 1, 2, 5, 6, 8, 12
+DATA, DICTIONARY, DATA_V2 = 0, 2, 3
+PLAIN, RLE, RLE_DICTIONARY = 0, 3, 8
+INT32, INT64, FLOAT, DOUBLE = 1, 2, 4, 5
+FORMS = {INT32: "<i", INT64: "<q", FLOAT: "<f", DOUBLE: "<d"}
+KINDS = {INT32: pa.int32(), INT64: pa.int64(), FLOAT: pa.float32(), DOUBLE: pa.float64()}
+Fields = dict[int, tuple[int, Any]]
+
+
+def column(physical: int, is_optional: bool = True, codec: int = 0) -> PageColumn:
+    element = {1: (I32, physical), 3: (I32, int(is_optional)), 4: (BINARY, b"c")}
+    return PageColumn(0, element, {4: (I32, codec)}, 0, 0, None, None, None)
+
+
+def page_bytes(kind: int, body: bytes, fields: Fields, size: int | None = None) -> bytes:
+    key = {DATA: 5, DICTIONARY: 7, DATA_V2: 8}[kind]
+    head = {1: (I32, kind), 2: (I32, len(body) if size is None else size), 3: (I32, len(body)), key: (STRUCT, fields)}
+    return write_struct(dict(sorted(head.items()))) + body
+
+
+def numbers(fields: Sequence[int]) -> Fields:
+    return {key: (I32, value) for key, value in enumerate(fields, 1)}
+
+
+def data_page(values: bytes, defined: Sequence[int] | None, rows: int, encoding: int, version: int) -> bytes:
+    levels = b"" if defined is None else packed(defined, 1)
+    if version == 2:
+        counts = [rows, 0, rows, encoding, len(levels), 0]
+        return page_bytes(DATA_V2, levels + values, {**numbers(counts), 7: (FALSE, False)})
+    prefix = b"" if defined is None else struct.pack("<i", len(levels)) + levels
+    return page_bytes(DATA, prefix + values, numbers([rows, encoding, RLE, RLE]))
+
+
+VALUES = st.lists(st.none() | st.integers(-(2**31), 2**31 - 1), max_size=40)
+
+
+@st.composite
+def chunks(draw: st.DrawFn) -> tuple[int, bool, list[int | None], list[bytes], bytes | None]:
+    """A physical type, whether the column is optional, its values, its pages, and its dictionary."""
+    physical, is_optional = draw(st.sampled_from([INT32, INT64])), draw(st.booleans())
+    form, every, pages = FORMS[physical], [], []
+    entries = draw(st.lists(st.integers(-(2**31), 2**31 - 1), min_size=1, max_size=5))
+    has_dictionary = draw(st.booleans())
+    for _ in range(draw(st.integers(1, 4))):
+        version, is_coded = draw(st.integers(1, 2)), has_dictionary and draw(st.booleans())
+        values = draw(st.lists(st.none() | st.sampled_from(entries), max_size=20) if is_coded else VALUES)
+        if not is_optional:
+            values = [value or entries[0] for value in values] if is_coded else [value or 0 for value in values]
+        known = [value for value in values if value is not None]
+        defined = [int(value is not None) for value in values] if is_optional else None
+        stored = b"".join(struct.pack(form, value) for value in known)
+        if is_coded:
+            stored = bytes([3]) + packed([entries.index(value) for value in known], 3)
+        pages.append(data_page(stored, defined, len(values), RLE_DICTIONARY if is_coded else PLAIN, version))
+        every += values
+    dictionary = b"".join(struct.pack(form, entry) for entry in entries)
+    head = page_bytes(DICTIONARY, dictionary, numbers([len(entries), PLAIN]))
+    return physical, is_optional, every, pages, head if has_dictionary else None
+
+
+@settings(max_examples=examples(300), deadline=None)
+@given(chunks())
+def test_values_of_pages(chunk: tuple[int, bool, list[int | None], list[bytes], bytes | None]) -> None:
+    physical, is_optional, values, pages, dictionary = chunk
+    found = fixed_width_values(
+        KINDS[physical],
+        column(physical, is_optional),
+        [StoredPage(page, 0) for page in pages],
+        None if dictionary is None else StoredPage(dictionary, 0),
+    )
+    found.validate(full=True)
+    assert found.to_pylist() == values
+    assert found.null_count == values.count(None)
+    zeros = np.frombuffer(found.buffers()[1], FORMS[physical])[: len(values)]
+    assert [number for number, value in zip(zeros.tolist(), values, strict=True) if value is None] == [
+        0
+    ] * values.count(None)
+
+
+@settings(max_examples=examples(300), deadline=None)
+@given(chunks(), st.data())
+def test_damaged_pages_are_values_or_an_error(
+    chunk: tuple[int, bool, list[int | None], list[bytes], bytes | None], data: st.DataObject
+) -> None:
+    physical, is_optional, _, pages, dictionary = chunk
+    number = data.draw(st.integers(0, len(pages) - 1))
+    page = bytearray(pages[number])
+    for _ in range(data.draw(st.integers(1, 3))):
+        page[data.draw(st.integers(0, len(page) - 1))] = data.draw(st.integers(0, 255))
+    try:
+        found = [StoredPage(bytes(page) if i == number else stored, 0) for i, stored in enumerate(pages)]
+        if sum(one.rows for one in found) > 10_000:
+            return
+        entries = None if dictionary is None else StoredPage(dictionary, 0)
+        fixed_width_values(KINDS[physical], column(physical, is_optional), found, entries).validate(full=True)
+    except ValueError:
+        pass
+
+
+@pytest.mark.parametrize(("physical", "width"), [(FLOAT, 4), (DOUBLE, 8)])
+def test_floating_point_numbers_keep_their_bits(physical: int, width: int) -> None:
+    stored = bytes(range(1, 1 + 3 * width))
+    page = StoredPage(data_page(stored, [1, 0, 1, 1], 4, PLAIN, 1), 0)
+    found = fixed_width_values(KINDS[physical], column(physical), [page], None)
+    assert found.buffers()[1].to_pybytes()[: 4 * width] == stored[:width] + bytes(width) + stored[width:]
+
+
+@pytest.mark.parametrize(
+    ("values", "defined", "encoding", "message"),
+    [
+        (bytes(7), [1, 1], PLAIN, "the values of a page end after 1 of 2 rows"),
+        (bytes(3), [0, 1], PLAIN, "the values of a page end after 1 of 2 rows"),
+        (bytes([33]), [1, 1], RLE_DICTIONARY, "the codes of a page have more than 32 bits"),
+        (bytes([3]) + repeated(1, 1, 3), [1, 1], RLE_DICTIONARY, "the codes of a page end after 1 of 2 values"),
+        (bytes([3]) + packed([1, 2], 3), [1, 1], RLE_DICTIONARY, "row 1 of a page has no code of its dictionary of 2"),
+        (bytes([3]) + packed([2], 3), [0, 1], RLE_DICTIONARY, "row 1 of a page has no code of its dictionary of 2"),
+    ],
+)
+def test_pages_that_lack_values(values: bytes, defined: list[int], encoding: int, message: str) -> None:
+    page = StoredPage(data_page(values, defined, 2, encoding, 1), 0)
+    dictionary = StoredPage(page_bytes(DICTIONARY, bytes(8), numbers([2, PLAIN])), 0)
+    with pytest.raises(ValueError, match=message):
+        fixed_width_values(pa.int32(), column(INT32), [page], dictionary)
+
+
+def test_levels_that_are_cut() -> None:
+    short = StoredPage(page_bytes(DATA, struct.pack("<i", 9) + bytes(4), numbers([1, PLAIN, RLE, RLE])), 0)
+    with pytest.raises(ValueError, match="the levels of a page are longer than the page"):
+        fixed_width_values(pa.int32(), column(INT32), [short], None)
+    missing = StoredPage(page_bytes(DATA, bytes(3), numbers([1, PLAIN, RLE, RLE])), 0)
+    with pytest.raises(ValueError, match="the levels of a page are longer than the page"):
+        fixed_width_values(pa.int32(), column(INT32), [missing], None)
+    level = repeated(1, 1, 1)
+    few = StoredPage(page_bytes(DATA_V2, level + bytes(8), numbers([2, 0, 2, PLAIN, len(level), 0])), 0)
+    with pytest.raises(ValueError, match="the definition levels of a page end after 1 of 2 rows"):
+        fixed_width_values(pa.int32(), column(INT32), [few], None)
+
+
+def test_what_kernels_refuse() -> None:
+    page = StoredPage(data_page(bytes(8), None, 2, PLAIN, 1), 0)
+    levels, out = np.empty(2, np.uint8), np.empty(8, np.uint8)
+    with pytest.raises(ValueError, match="a page was not decompressed"):
+        read_fixed_width([page], False, 4, b"", out, levels)
+    decompress([page], 0)
+    assert read_fixed_width([page], False, 4, b"", out, levels) == 0
+    with pytest.raises(ValueError, match="width must be 4 or 8"):
+        read_fixed_width([page], False, 2, b"", out[:4], levels)
+    with pytest.raises(ValueError, match="out"):
+        read_fixed_width([page], False, 4, b"", out[:4], levels)
+    with pytest.raises(ValueError, match="pages have more than 2 rows"):
+        read_fixed_width([page, page], False, 4, b"", out, levels)
+    with pytest.raises(ValueError, match="levels"):
+        read_fixed_width([], False, 4, b"", out, levels)
+
+
+def test_decompressed_pages_are_parts_of_one_memory() -> None:
+    pages = [StoredPage(page_bytes(DATA, body, numbers([1, PLAIN, RLE, RLE]), 3), 0) for body in (b"ab", b"c")]
+    room = memoryview(bytearray(6))
+
+    def into(stored: memoryview, out: memoryview) -> int:
+        out[:] = bytes(stored).ljust(3, b".")
+        return len(out)
+
+    decompress_pages(pages, into, room)
+    assert [bytes(page.cached or b"") for page in pages] == [b"ab.", b"c.."]
+    with pytest.raises(ValueError, match="a page has 2 bytes where its head says 3"):
+        decompress_pages(pages, lambda stored, out: 2, room)
+    with pytest.raises(ValueError, match="room"):
+        decompress_pages(pages[:1], lambda stored, out: 3, room)
+
+
+def test_codes_of_texts() -> None:
+    entries = pa.array(["a", "b", "c"])
+    page = StoredPage(data_page(bytes([2]) + packed([2, 0, 2], 2), [1, 1, 0, 1], 4, RLE_DICTIONARY, 1), 0)
+    found = coded_values(column(6), [page, page], entries)
+    found.validate(full=True)
+    assert found.to_pylist() == ["c", "a", None, "c"] * 2
+    with pytest.raises(ValueError, match="row 0 of a page has no code of its dictionary of 2 values"):
+        coded_values(column(6), [page], entries[:2])
+
+
+@pytest.mark.parametrize(
+    ("physical", "kind", "is_same"),
+    [
+        (INT32, pa.int32(), True),
+        (INT32, pa.date32(), True),
+        (INT32, pa.int16(), False),
+        (INT32, pa.uint32(), False),
+        (INT32, pa.float32(), False),
+        (INT32, pa.decimal128(9, 2), False),
+        (INT64, pa.int64(), True),
+        (INT64, pa.timestamp("us"), False),
+        (INT64, pa.int32(), False),
+        (FLOAT, pa.float32(), True),
+        (FLOAT, pa.float64(), False),
+        (DOUBLE, pa.float64(), True),
+        (0, pa.bool_(), False),
+        (3, pa.timestamp("ns"), False),
+        (7, pa.binary(4), False),
+    ],
+)
+def test_what_is_stored_as_arrow_has_it(physical: int, kind: pa.DataType, is_same: bool) -> None:
+    assert is_fixed_width(kind, column(physical)) is is_same
+
+
+@pytest.mark.parametrize(
+    ("fields", "unit"),
+    [
+        ({6: (I32, 9)}, "ms"),
+        ({6: (I32, 10)}, "us"),
+        ({6: (I32, 18)}, None),
+        ({10: (STRUCT, {8: (STRUCT, {2: (STRUCT, {1: (STRUCT, {})})})})}, "ms"),
+        ({10: (STRUCT, {8: (STRUCT, {2: (STRUCT, {2: (STRUCT, {})})})})}, "us"),
+        ({10: (STRUCT, {8: (STRUCT, {2: (STRUCT, {3: (STRUCT, {})})})})}, "ns"),
+        ({6: (I32, 10), 10: (STRUCT, {8: (STRUCT, {2: (STRUCT, {3: (STRUCT, {})})})})}, "ns"),
+        ({6: (I32, 10), 10: (STRUCT, {8: (STRUCT, {})})}, None),
+        ({6: (I32, 10), 10: (STRUCT, {7: (STRUCT, {})})}, None),
+    ],
+)
+def test_the_unit_of_timestamps(fields: Fields, unit: str | None) -> None:
+    """Arrow may give them another one than the file has."""
+    stored = column(INT64)
+    stored.element.update(fields)
+    assert [one for one in ("s", "ms", "us", "ns") if is_fixed_width(pa.timestamp(one, "UTC"), stored)] == (
+        [] if unit is None else [unit]
+    )
+    assert not is_fixed_width(pa.timestamp(unit or "us"), column(3))
+
+
+def twin(stored: bytes, end: int) -> dict[str, Any] | None:
+    """What a head says, by the reader of any struct; None: it is damaged."""
+    try:
+        head, body_start = read_struct_at(stored, 0)
+        kind, size, stored_size = (_natural(head, key) for key in (1, 2, 3))
+        of_kind = head[{DATA: 5, DICTIONARY: 7, DATA_V2: 8}[kind]][1]
+        is_second = kind == DATA_V2
+        found = {
+            "kind": kind,
+            "size": size,
+            "body_start": body_start,
+            "stop": body_start + stored_size,
+            "rows": _natural(of_kind, 1),
+            "encoding": _natural(of_kind, 4 if is_second else 2),
+            "level_encoding": _natural(of_kind, 3) if kind == DATA else RLE,
+            "repetition_bytes": _natural(of_kind, 6) if is_second else 0,
+            "is_stored_plain": is_second and of_kind.get(7, (TRUE, True))[0] == FALSE,
+        }
+        found["level_bytes"] = _natural(of_kind, 5) + found["repetition_bytes"] if is_second else 0
+        number, statistics = of_kind.get(8 if is_second else 5, (0, {}))
+        statistics = statistics if number == STRUCT and kind != DICTIONARY else {}
+        for name, key, expected in (("nulls", 3, I64), ("upper", 5, BINARY), ("lower", 6, BINARY)):
+            number, value = statistics.get(key, (expected, None))
+            found[name] = value if number == expected else None
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
+    is_inside = found["stop"] <= end and found["level_bytes"] <= min(stored_size, size)
+    return found if is_inside and (found["nulls"] or 0) >= 0 else None
+
+
+def _natural(fields: Fields, key: int) -> int:
+    kind, value = fields[key]
+    if kind not in (4, I32, I64) or value < 0:
+        raise ValueError
+    return int(value)
+
+
+NUMBER = st.tuples(st.sampled_from([I32, I64]), st.integers(-1, 70))
+STATISTICS = st.fixed_dictionaries(
+    {},
+    optional={
+        3: NUMBER,
+        5: st.tuples(st.just(BINARY), st.binary(max_size=3)),
+        6: st.tuples(st.just(BINARY), st.binary()),
+    },
+)
+OF_KIND = st.fixed_dictionaries(
+    {1: NUMBER, 2: NUMBER, 3: NUMBER, 4: NUMBER},
+    optional={
+        5: NUMBER | STATISTICS.map(lambda s: (STRUCT, s)),
+        6: NUMBER,
+        7: st.sampled_from([(TRUE, True), (FALSE, False)]),
+    }
+    | {8: STATISTICS.map(lambda s: (STRUCT, s))},
+)
+HEADS = st.fixed_dictionaries(
+    {1: st.tuples(st.just(I32), st.integers(0, 4)), 2: NUMBER, 3: NUMBER},
+    optional={4: NUMBER, **{key: OF_KIND.map(lambda s: (STRUCT, s)) for key in (5, 7, 8)}},
+)
+
+
+@settings(max_examples=examples(500), deadline=None)
+@given(HEADS, st.data())
+def test_heads(head: Fields, data: st.DataObject) -> None:
+    stored = bytearray(write_struct(head))
+    for _ in range(data.draw(st.integers(0, 2))):
+        stored[data.draw(st.integers(0, len(stored) - 1))] = data.draw(st.integers(0, 255))
+    end = data.draw(st.integers(0, len(stored) + 70))
+    expected = twin(bytes(stored), end)
+    try:
+        found = PageHead(bytes(stored), 0, end)
+    except ValueError:
+        assert expected is None
+        return
+    assert expected == {name: getattr(found, name) for name in expected or {}}
+    assert (found.block, found.start, found.cached) == (bytes(stored), 0, None)
+
+
+def test_where_a_page_is() -> None:
+    page = page_bytes(DATA, b"body", numbers([1, PLAIN, RLE, RLE]))
+    found = PageHead(b"?" + page + b"rest", 1)
+    assert (found.start, found.stop, found.block[found.body_start : found.stop]) == (1, 1 + len(page), b"body")
+    for at, end in ((1, -1), (-1, -1), (0, len(page) - 1)):
+        with pytest.raises(ValueError, match=r"a page ends after its column chunk|no such offset|cut short"):
+            PageHead(page[:-1] if end == -1 else page, at if at < 1 else len(page) - 1, end)
+    assert StoredPage(page, 0).stored == page
+    assert StoredPage(page, 0).body == b"body"
