@@ -9,7 +9,7 @@ Source: Spark SQL reference, "NaN Semantics", "NULL Semantics", "ANSI Compliance
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import reduce
 from typing import Any
@@ -54,7 +54,9 @@ Columns = Callable[[BoundColumn], pa.Array]
 _BOOLEAN = primitive("boolean")
 
 
-def evaluate(expression: Expression, columns: Columns, length: int) -> pa.BooleanArray:
+def evaluate(
+    expression: Expression, columns: Columns, length: int, known: Mapping[Expression, pa.BooleanArray] = {}
+) -> pa.BooleanArray:
     """The truth value of a bound predicate for every row: TRUE, FALSE or NULL.
 
     Parameters
@@ -63,6 +65,8 @@ def evaluate(expression: Expression, columns: Columns, length: int) -> pa.Boolea
     columns : callable
         Gives the ``length`` values of a column of the predicate.
     length : int
+    known : mapping of Expression to pa.BooleanArray
+        Conditions within the predicate whose truth values are known. Their columns are not asked for.
 
     Raises
     ------
@@ -71,7 +75,7 @@ def evaluate(expression: Expression, columns: Columns, length: int) -> pa.Boolea
     UnsupportedFeatureError
         Arrow does not compute a function exactly as Spark does.
     """
-    found = _Evaluator(columns, length).condition(expression)
+    found = _Evaluator(columns, length, known).condition(expression)
     raise_failures(found)
     return found.values
 
@@ -105,13 +109,16 @@ def failures_of(expression: Expression, columns: Columns, length: int) -> tuple[
 
 
 class _Evaluator:
-    def __init__(self, columns: Columns, length: int) -> None:
+    def __init__(self, columns: Columns, length: int, known: Mapping[Expression, pa.BooleanArray] = {}) -> None:
         self._columns = columns
+        self._known = known
         self._length = length
         self._place: tuple[str, int] | None = None
 
     def condition(self, node: Expression) -> Vector:
         """The truth values [length] of a predicate."""
+        if self._known and node in self._known:
+            return Vector(_BOOLEAN, self._known[node])
         if isinstance(node, (And, Or)):
             return self._junction(node)
         if isinstance(node, Not):

@@ -10,7 +10,6 @@ row that matches on.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,14 +25,14 @@ from ...plugin.snapshot import FormatSnapshot
 from ...plugin.statistics import Bounds
 from ...pruning.column_ranges import BoundsRangeSource, ranges_of
 from ...pruning.compiled_predicate import NONE, CompiledPredicate
-from ...schema import Field, StructType, arrow_field
+from ...schema import Field, arrow_field
 from .deletes import DeleteLoader, deleted_positions, positions_within
 from .files.column_tree import Selection
 from .files.data_file import DataFile, FilePart, typed_errors
 from .files.sought_values import sought_values
-from .filters import evaluate
 from .metadata_columns import MetadataReader, with_positions
 from .projection import Resolver
+from .row_filter import RowFilter
 from .row_runs import MatchingRows, RowCursor, at_positions, in_blocks, joined_runs, runs_of_rows
 
 if TYPE_CHECKING:
@@ -84,7 +83,8 @@ class FileRows:
         self._wanted = resolver.project([f for f in fields if f.id not in self._metadata_columns])
         self._metadata = MetadataReader(list(self._metadata_columns.values()), file.root, task)
         self._keys = deletes.equality_filters(task, resolver)
-        self._tested = resolver.project(_residual_fields(task.residual, scan.snapshot.schema.fields))
+        self._filter = RowFilter(task.residual, scan.snapshot.schema.fields, resolver)
+        self._tested = self._filter.projection
         self._stored_values = self._tested.stored_values()
         key_leaves = (f.projection.leaves for f in self._keys)
         leaves = self._wanted.leaves.union(self._metadata.leaves, self._tested.leaves, *key_leaves)
@@ -145,7 +145,7 @@ class FileRows:
                 for keys in self._keys:
                     rows = without_rows(rows, np.flatnonzero(keys.deleted(rows, selection)))
                 if residual != ex.TRUE:
-                    rows = rows.filter(evaluate(residual, self._tested.read(rows, selection)))
+                    rows = rows.filter(self._filter.matches(rows, selection))
                 batch = self._converted(rows)
             if batch.num_rows:
                 yield batch
@@ -208,11 +208,11 @@ class FileRows:
         """Which of the rows from the position ``first`` on are live and match. The filter sees no deleted row."""
         deleted = _deleted_of(self._positions, first, len(rows))
         if deleted is None:
-            return evaluate(self._task.residual, self._tested.read(rows, tested))
+            return self._filter.matches(rows, tested)
         found = np.ones(len(rows), bool)
         found[deleted] = False
         if len(deleted) < len(rows):
-            matches = evaluate(self._task.residual, self._tested.read(without_rows(rows, deleted), tested))
+            matches = self._filter.matches(without_rows(rows, deleted), tested)
             found[found] = matches.fill_null(False).to_numpy(zero_copy_only=False)
         return pa.array(found)
 
@@ -253,12 +253,6 @@ def _concatenated(pieces: Sequence[pa.StructArray]) -> pa.StructArray:
     return pieces[0] if len(pieces) == 1 else pa.concat_arrays(pieces)
 
 
-def _residual_fields(residual: ex.Expression, fields: Sequence[Field]) -> list[Field]:
-    """The columns that ``residual`` names; of structs only the members that it names."""
-    paths = [c.path for c in ex.columns_of(residual) if isinstance(c, ex.BoundColumn)]
-    return _narrowed(fields, {path[-1].id for path in paths})
-
-
 def identity_values(snapshot: FormatSnapshot, task: ScanTask) -> dict[int, pa.Scalar]:
     """The partition values of ``task`` that equal the value of a column, by that column's id."""
     spec = snapshot.specs.get(task.spec_id, PartitionSpec(task.spec_id, ()))
@@ -267,19 +261,6 @@ def identity_values(snapshot: FormatSnapshot, task: ScanTask) -> dict[int, pa.Sc
         for f in spec.fields
         if f.transform.name == "identity" and f.id in task.partition
     }
-
-
-def _narrowed(fields: Iterable[Field], ids: set[int]) -> list[Field]:
-    """The fields with one of these ids, whole, and the structs above them without their other members."""
-    found = []
-    for f in fields:
-        if f.id in ids:
-            found.append(f)
-        elif isinstance(f.type, StructType):
-            members = _narrowed(f.type.fields, ids)
-            if members:
-                found.append(replace(f, type=StructType(tuple(members))))
-    return found
 
 
 def _deleted_of(positions: BitMap64, first: int, count: int) -> np.ndarray | None:

@@ -6,6 +6,8 @@ means is in :mod:`tableformats.expressions.evaluation`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -21,7 +23,9 @@ def keep_matching(expression: Expression, batch: pa.RecordBatch) -> pa.RecordBat
     return batch.filter(evaluate(expression, batch))
 
 
-def evaluate(expression: Expression, batch: pa.RecordBatch) -> pa.BooleanArray:
+def evaluate(
+    expression: Expression, batch: pa.RecordBatch, known: Mapping[Expression, pa.BooleanArray] = {}
+) -> pa.BooleanArray:
     """Evaluate a predicate for every row.
 
     Parameters
@@ -30,6 +34,8 @@ def evaluate(expression: Expression, batch: pa.RecordBatch) -> pa.BooleanArray:
         A bound predicate.
     batch : pa.RecordBatch
         The predicate's top-level columns under their names in the schema; members stay inside their structs.
+    known : mapping of Expression to pa.BooleanArray
+        Conditions within the predicate whose truth values are known. The batch may lack columns that only these name.
 
     Returns
     -------
@@ -43,7 +49,7 @@ def evaluate(expression: Expression, batch: pa.RecordBatch) -> pa.BooleanArray:
     UnsupportedFeatureError
         Arrow does not compute a function exactly as Spark does.
     """
-    return evaluation.evaluate(expression, lambda column: _values(column, batch), batch.num_rows)
+    return evaluation.evaluate(expression, lambda column: _values(column, batch), batch.num_rows, known)
 
 
 def _values(column: BoundColumn, batch: pa.RecordBatch) -> pa.Array:
