@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tableformats.io._thrift_write import write_struct
 from tableformats.io.parquet import data_pages
 from tableformats.io.parquet._page_values import read_codes, read_levels
-from tableformats.io.parquet._texts import coded_places, copy_texts, plain_places
+from tableformats.io.parquet._texts import coded_places, copy_texts, plain_places, plain_texts
 from tableformats.io.parquet.data_pages import StoredPage, decompress_into, decompressed, decompresses_quickly
 from tests.support.examples import examples
 
@@ -128,6 +128,29 @@ def test_plain_texts(texts: list[bytes | None], data: st.DataObject) -> None:
     if values:
         with pytest.raises(ValueError, match="the texts of a page end after"):
             plain_places(values[:-1], len(texts), defined, chosen, starts, ends)
+
+
+@settings(max_examples=examples(300), deadline=None)
+@given(TEXTS, st.binary(max_size=20), st.integers(0, 9))
+def test_all_plain_texts(texts: list[bytes | None], before: bytes, room: int) -> None:
+    defined = None if None not in texts else np.array([text is not None for text in texts], np.uint8)
+    known = [text or b"" for text in texts]
+    values = b"".join(struct.pack("<i", len(text)) + text for text in texts if text is not None)
+    offsets = np.full(len(texts) + 1, len(before), np.int32)
+    out = np.frombuffer(bytearray(before + bytes(sum(map(len, known)) + room)), np.uint8)
+    plain_texts(values, len(texts), defined, offsets, out)
+    assert out.tobytes()[: offsets[-1]] == before + b"".join(known)
+    assert np.diff(offsets).tolist() == list(map(len, known))
+    if values:
+        with pytest.raises(ValueError, match="the texts of a page end after"):
+            plain_texts(values[:-1], len(texts), defined, offsets, out)
+    if any(known):
+        with pytest.raises(ValueError, match="the texts of a page end after"):
+            plain_texts(values, len(texts), defined, offsets, out[: offsets[-1] - 1])
+    for wrong in (-1, len(out) + 1):
+        offsets[0] = wrong
+        with pytest.raises(ValueError, match="out has no room"):
+            plain_texts(values, len(texts), defined, offsets, out)
 
 
 @settings(max_examples=examples(300), deadline=None)

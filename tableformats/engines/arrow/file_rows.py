@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 from pyroaring import BitMap64
 
+from ...columnar.arrays import to_numpy
 from ...columnar.dropped_rows import without_rows
 from ...expressions import tree as ex
 from ...planning.request import ScanRequest
@@ -213,7 +214,7 @@ class FileRows:
         found[deleted] = False
         if len(deleted) < len(rows):
             matches = self._filter.matches(without_rows(rows, deleted), tested)
-            found[found] = matches.fill_null(False).to_numpy(zero_copy_only=False)
+            found[found] = to_numpy(matches.fill_null(False))
         return pa.array(found)
 
     def _joined(

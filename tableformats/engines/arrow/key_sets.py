@@ -16,6 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
+from ...columnar.arrays import to_numpy
+
 if TYPE_CHECKING:
     import numpy.typing as npt
 
@@ -78,7 +80,7 @@ class KeySet:
             else:
                 numbers = _numbers_in(_pairs(numbers, column_numbers, len(self._values[i])), self._pairs[i - 1])
         assert numbers is not None
-        return numbers.is_valid().to_numpy(zero_copy_only=False)
+        return to_numpy(numbers.is_valid())
 
 
 class _IntegerSet:
@@ -102,7 +104,7 @@ class _IntegerSet:
         at = np.searchsorted(self._keys, integers[candidates])
         found[candidates] = self._keys[np.minimum(at, len(self._keys) - 1)] == integers[candidates]
         if values.null_count:
-            found[~values.is_valid().to_numpy(zero_copy_only=False)] = self._has_null
+            found[~to_numpy(values.is_valid())] = self._has_null
         return found
 
 

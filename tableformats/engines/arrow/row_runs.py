@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from ...columnar.arrays import to_numpy
 from ...dataclass import dataclass
 from ...runtime.concurrency import cached_property
 
@@ -46,7 +47,7 @@ class MatchingRows:
     @cached_property
     def positions(self) -> npt.NDArray[np.int64]:
         """int64[m]: the positions of the matching rows."""
-        return np.flatnonzero(self.matches.fill_null(False).to_numpy(zero_copy_only=False)) + self.first
+        return np.flatnonzero(to_numpy(self.matches.fill_null(False))) + self.first
 
     def matches_of(self, start: int, count: int) -> pa.BooleanArray:
         """Which of ``count`` rows from the position ``start`` on match."""

@@ -31,6 +31,7 @@ _OPERATORS: dict[str, Callable[[Any, Any], pa.Array]] = {
     ">": pc.greater,
     ">=": pc.greater_equal,
 }
+_INVERSE = {">": "<=", ">=": "<"}
 
 
 def comparable(values: pa.Array, kind: Type) -> pa.Array:
@@ -65,6 +66,9 @@ def compare(op: str, left: pa.Array, right: pa.Array | pa.Scalar) -> pa.BooleanA
 
 def _float_compare(op: str, left: pa.Array, right: pa.Array | pa.Scalar) -> pa.BooleanArray:
     """IEEE comparison, except that NaN equals NaN and is greater than every other number."""
+    if isinstance(right, pa.Scalar) and right.is_valid and not math.isnan(right.as_py()):
+        # Every IEEE comparison of NaN with a number is FALSE.
+        return pc.invert(_OPERATORS[_INVERSE[op]](left, right)) if op in _INVERSE else _OPERATORS[op](left, right)
     left_nan, right_nan = pc.is_nan(left), pc.is_nan(right)
     ordered = _OPERATORS[op](left, right)  # FALSE where a side is NaN
     if op == "=":

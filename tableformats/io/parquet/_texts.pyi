@@ -4,6 +4,7 @@ import numpy as np
 import numpy.typing as npt
 
 UInt8 = npt.NDArray[np.uint8]
+Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 UInt32 = npt.NDArray[np.uint32]
 Buffer = bytes | memoryview | UInt8
@@ -11,6 +12,7 @@ Buffer = bytes | memoryview | UInt8
 def plain_places(
     values: Buffer, rows: int, defined: UInt8 | None, chosen: UInt8 | None, starts: Int64, ends: Int64
 ) -> None: ...
+def plain_texts(values: Buffer, rows: int, defined: UInt8 | None, offsets: Int32, out: Buffer) -> None: ...
 def coded_places(
     codes: UInt32,
     entry_starts: Int64,

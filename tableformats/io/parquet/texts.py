@@ -1,19 +1,21 @@
 """Texts of data pages, without Arrow's decoder: it takes thrice as long as decompressing them does.
 
-First it is seen where each text is; an array of some of them is made when it is asked for. What is not wanted is never
-copied. Only columns at the top without repeated values are read so, with texts that are PLAIN or codes of a dictionary.
+All texts of PLAIN pages are copied as they are found. Of others it is first seen where each text is, and an array of
+some of them is made when it is asked for: what is not wanted is never copied. Only columns at the top without repeated
+values are read so, with texts that are PLAIN or codes of a dictionary.
 Source: Parquet format, Encodings.md, "Data Pages".
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from ._texts import coded_places, copy_texts, plain_places
+from ._texts import coded_places, copy_texts, plain_places, plain_texts
 from .data_pages import PLAIN, StoredPage, decompress
 from .page_values import check_dictionary, codes_of, values_of
 
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 __all__ = ["StoredTexts", "dictionary_texts", "texts_of"]
 
 _LENGTH_BYTES = 4
+_MOST_COPIED = 1 << 30
+"""Texts of pages of more bytes are not copied at once: Arrow's offsets have 32 bits."""
 
 
 class StoredTexts:
@@ -76,6 +80,24 @@ class StoredTexts:
         return pa.py_buffer(np.packbits(part, bitorder="little"))
 
 
+class CopiedTexts(StoredTexts):
+    """All texts of PLAIN pages, copied.
+
+    Parameters
+    ----------
+    texts : pa.Array
+        Without an offset.
+    """
+
+    def __init__(self, texts: pa.Array) -> None:
+        self._texts = texts
+        self.ends = np.frombuffer(texts.buffers()[1], np.int32)
+
+    def array(self, start: int, stop: int) -> pa.Array:
+        """The texts from ``start`` to below ``stop``."""
+        return self._texts.slice(start, stop - start)
+
+
 def texts_of(
     kind: pa.DataType,
     column: Any,
@@ -110,6 +132,9 @@ def texts_of(
     if dictionary is not None and any(page.has_codes for page in pages):
         entries = _Dictionary(dictionary, column.codec)
     decompress(pages, column.codec)
+    if all(p.encoding == PLAIN and one is None for p, one in zip(pages, chosen, strict=True)):
+        if sum(len(page.values(column.codec)) for page in pages) <= _MOST_COPIED:
+            return _copied(kind, column, pages)
     counts = [p.rows if one is None else int(np.count_nonzero(one)) for p, one in zip(pages, chosen, strict=True)]
     starts, ends = np.empty(sum(counts), np.int64), np.zeros(sum(counts) + 1, np.int64)
     at, values, defined = 0, [], []
@@ -121,6 +146,25 @@ def texts_of(
         defined.append(np.ones(count, np.uint8) if levels is None else levels)
         at = stop
     return StoredTexts(kind, values, starts, ends, np.concatenate(defined) if column.is_optional else None)
+
+
+def _copied(kind: pa.DataType, column: Any, pages: Sequence[StoredPage]) -> CopiedTexts:
+    """All texts of PLAIN pages."""
+    edges = np.cumsum([0, *(page.rows for page in pages)]).tolist()
+    rows = edges[-1]
+    levels = np.ones(rows, np.uint8)
+    parts = [slice(*pair) for pair in pairwise(edges)]
+    found = [values_of(page, column, levels[part]) for page, part in zip(pages, parts, strict=True)]
+    nulls = rows - sum(count for _, count in found)
+    offsets = pa.allocate_buffer((rows + 1) * _LENGTH_BYTES)
+    data = pa.allocate_buffer(sum(max(len(values) - _LENGTH_BYTES * count, 0) for values, count in found))
+    places, out = np.frombuffer(offsets, np.int32), memoryview(data).cast("B")
+    places[0] = 0
+    for (values, count), part in zip(found, parts, strict=True):
+        here = places[part.start : part.stop + 1]
+        plain_texts(values, len(here) - 1, None if count == len(here) - 1 else levels[part], here, out)
+    validity = pa.py_buffer(np.packbits(levels, bitorder="little")) if nulls else None
+    return CopiedTexts(pa.Array.from_buffers(kind, rows, [validity, offsets, data], nulls))
 
 
 def _read_page(
