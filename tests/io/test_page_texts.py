@@ -16,7 +16,13 @@ from tableformats.io._thrift_write import write_struct
 from tableformats.io.parquet import data_pages
 from tableformats.io.parquet._page_values import read_codes, read_levels
 from tableformats.io.parquet._texts import coded_places, copy_texts, plain_places, plain_texts
-from tableformats.io.parquet.data_pages import StoredPage, decompress_into, decompressed, decompresses_quickly
+from tableformats.io.parquet.data_pages import (
+    StoredPage,
+    decompress_into,
+    decompressed,
+    decompresses,
+    decompresses_quickly,
+)
 from tests.support.examples import examples
 
 Numbers = Sequence[int]
@@ -223,24 +229,22 @@ def test_any_bytes_are_read_or_refused(data: bytes, rows: int) -> None:
             assert "page" in str(error)
 
 
-@pytest.fixture(params=[True, False], ids=["cramjam", "arrow"])
-def quick(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
-    """Whether Snappy is decompressed by cramjam."""
-    if request.param:
-        pytest.importorskip("cramjam")
-    else:
-        monkeypatch.setattr(data_pages, "_snappy", lambda: None)
-    return bool(request.param)
-
-
-def test_snappy(quick: bool) -> None:
+def test_snappy() -> None:
+    pytest.importorskip("cramjam")
     text = b"abcdefgh" * 1_000
     stored = pa.Codec("snappy").compress(text, asbytes=True)
-    assert decompresses_quickly(SNAPPY) == quick and not decompresses_quickly(ZSTD)
+    assert decompresses_quickly(SNAPPY) and decompresses(SNAPPY)
     assert bytes(decompressed(SNAPPY, memoryview(stored), len(text))) == text
     for wrong in (memoryview(stored[:-3]), memoryview(b"\xff" * 20), memoryview(b"")):
         with pytest.raises(ValueError, match="page"):
             decompressed(SNAPPY, wrong, len(text))
+
+
+def test_snappy_without_cramjam(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(data_pages, "_snappy", lambda: None)
+    assert not decompresses_quickly(SNAPPY) and not decompresses(SNAPPY)
+    with pytest.raises(ValueError, match="pages in the codec 1 are not read"):
+        decompressed(SNAPPY, memoryview(b"\x00"), 0)
 
 
 def test_snappy_of_another_length() -> None:
@@ -252,15 +256,23 @@ def test_snappy_of_another_length() -> None:
         decompress_into(stored, memoryview(bytearray(299)))
 
 
-@pytest.mark.parametrize(("codec", "name"), [(2, "gzip"), (4, "brotli"), (6, "zstd"), (7, "lz4_raw")])
-def test_other_codecs(codec: int, name: str) -> None:
-    text = b"abcdefgh" * 100
-    stored = memoryview(pa.Codec(name).compress(text, asbytes=True))
-    assert bytes(decompressed(codec, stored, len(text))) == text
+def test_zstd() -> None:
+    text = b"abcdefgh" * 1_000
+    stored = pa.Codec("zstd").compress(text, asbytes=True)
+    assert decompresses(ZSTD) and not decompresses_quickly(ZSTD) and decompresses(0)
+    assert bytes(decompressed(ZSTD, memoryview(stored), len(text))) == text
+    for size in (0, len(text) - 1, len(text) + 1, len(text) + 5_000):
+        with pytest.raises(ValueError, match="a page cannot be decompressed"):
+            decompressed(ZSTD, memoryview(stored), size)
     with pytest.raises(ValueError, match="a page cannot be decompressed"):
-        decompressed(codec, stored[:-1], len(text))
-    with pytest.raises(ValueError, match="the unknown codec 5"):
-        decompressed(5, stored, len(text))
+        decompressed(ZSTD, memoryview(stored[:-1]), len(text))
+
+
+@pytest.mark.parametrize("codec", [2, 4, 5, 7, 99])
+def test_codecs_that_do_not_tell_sizes(codec: int) -> None:
+    assert not decompresses(codec)
+    with pytest.raises(ValueError, match=f"pages in the codec {codec} are not read"):
+        decompressed(codec, memoryview(b""), 10)
 
 
 I32, STRUCT, BOOLEAN = 5, 12, 1

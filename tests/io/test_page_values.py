@@ -239,6 +239,10 @@ def test_what_is_stored_as_arrow_has_it(physical: int, kind: pa.DataType, is_sam
         ({6: (I32, 10), 10: (STRUCT, {8: (STRUCT, {2: (STRUCT, {3: (STRUCT, {})})})})}, "ns"),
         ({6: (I32, 10), 10: (STRUCT, {8: (STRUCT, {})})}, None),
         ({6: (I32, 10), 10: (STRUCT, {7: (STRUCT, {})})}, None),
+        ({6: (I32, 10), 10: (STRUCT, {8: (I32, 2)})}, None),
+        ({6: (I32, 10), 10: (STRUCT, {8: (STRUCT, {2: (BINARY, b"")})})}, None),
+        ({6: (I32, 10), 10: (I32, 8)}, "us"),
+        ({6: (BINARY, b"")}, None),
     ],
 )
 def test_the_unit_of_timestamps(fields: Fields, unit: str | None) -> None:

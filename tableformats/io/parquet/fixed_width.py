@@ -27,6 +27,7 @@ _INT32, _INT64, _FLOAT, _DOUBLE = 1, 2, 4, 5
 _WIDTHS = {_INT32: 4, _INT64: 8, _FLOAT: 4, _DOUBLE: 8}
 _KINDS = {_INT32: (pa.int32(), pa.date32()), _INT64: (pa.int64(),), _FLOAT: (pa.float32(),), _DOUBLE: (pa.float64(),)}
 """By physical type, the Arrow types whose values look the same."""
+_I32, _STRUCT = 5, 12
 _CONVERTED, _LOGICAL, _TIMESTAMP, _UNIT = 6, 10, 8, 2
 _CONVERTED_UNITS = {9: "ms", 10: "us"}
 _LOGICAL_UNITS = {1: "ms", 2: "us", 3: "ns"}
@@ -43,12 +44,17 @@ def is_fixed_width(kind: pa.DataType, column: Any) -> bool:
 
 def _stored_unit(element: Fields) -> str | None:
     """The unit of timestamps by their SchemaElement; None: not known."""
-    _, logical = element.get(_LOGICAL, (0, None))
-    if logical is None:
-        return _CONVERTED_UNITS.get(element.get(_CONVERTED, (0, 0))[1])
-    _, timestamp = logical.get(_TIMESTAMP, (0, {}))
-    _, unit = timestamp.get(_UNIT, (0, {}))
+    kind, logical = element.get(_LOGICAL, (0, None))
+    if kind != _STRUCT:
+        kind, converted = element.get(_CONVERTED, (0, None))
+        return _CONVERTED_UNITS.get(converted) if kind == _I32 else None
+    unit = _struct(_struct(logical, _TIMESTAMP), _UNIT)
     return next((name for key, name in _LOGICAL_UNITS.items() if key in unit), None)
+
+
+def _struct(fields: Fields, key: int) -> Fields:
+    kind, found = fields.get(key, (_STRUCT, {}))
+    return found if kind == _STRUCT else {}
 
 
 def fixed_width_values(

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from ....dataclass import dataclass
-from ....io.parquet.data_pages import UNCOMPRESSED, StoredPage, decompresses_quickly
+from ....io.parquet.data_pages import StoredPage, decompresses, decompresses_quickly
 from ....io.parquet.pages import ColumnPages, PageColumn, PageStream, pages_of, stored_pages
 from ....plugin.statistics import Bounds
 from ....schema import Field
@@ -163,7 +163,7 @@ class PageReader:
             return None
         read = sum(chunk.bytes_of(runs) for chunk in chunks)
         if read > _MOST_READ * sum(int(chunk.pages.sizes.sum()) for chunk in chunks):
-            if self._stored.is_remote or not self._is_gain([chunk.column for chunk in chunks]):
+            if self._stored.is_remote or not self._is_gain([chunk.column for chunk in chunks], leaves):
                 return None
         return self._pieces(group, leaves, chunks, coded, runs)
 
@@ -188,7 +188,7 @@ class PageReader:
             columns = [column for leaf in leaves if (column := self._stored.column(group, leaf)) is not None]
         except PAGE_ERRORS:
             return None
-        if len(columns) < len(leaves) or not self._is_gain(columns):
+        if len(columns) < len(leaves) or not self._is_gain(columns, leaves):
             return None
         return self._streamed(group, leaves, columns, coded, runs)
 
@@ -210,20 +210,18 @@ class PageReader:
                     yield from rows.of_runs(wanted, [_read_pages(stream, start, stop, wanted) for stream in streams])
                 start = stop
 
-    def _is_gain(self, columns: Sequence[PageColumn]) -> bool:
+    def _is_gain(self, columns: Sequence[PageColumn], leaves: Sequence[int]) -> bool:
         """Whether a column is decompressed or decoded faster than by Arrow."""
-        return any(_is_cheap(column.codec) for column in columns)
+        is_found = any(kind is not None for kind in self._found_kinds(columns, leaves))
+        return is_found or any(decompresses_quickly(column.codec) for column in columns)
 
     def _found_kinds(self, columns: Sequence[PageColumn], leaves: Sequence[int]) -> list[pa.DataType | None]:
-        """Of each column its type, if its values are found in the pages.
-
-        Where Arrow decompresses the pages, each into memory that the system has to clear, it decodes them as fast.
-        """
-        kinds = [self._kinds.get(leaf) if _is_cheap(c.codec) else None for c, leaf in zip(columns, leaves, strict=True)]
-        return [
-            kind if kind is not None and is_found(kind, column) else None
-            for kind, column in zip(kinds, columns, strict=True)
-        ]
+        """Of each column its type, if its values are found in the pages."""
+        kinds: list[pa.DataType | None] = []
+        for column, leaf in zip(columns, leaves, strict=True):
+            kind = self._kinds.get(leaf)
+            kinds.append(kind if kind is not None and decompresses(column.codec) and is_found(kind, column) else None)
+        return kinds
 
     def _page_rows(self, columns: Sequence[PageColumn], leaves: Sequence[int], coded: Sequence[str]) -> PageRows:
         assert self._stored.footer is not None
@@ -286,10 +284,6 @@ class PageReader:
             whole = self._metadata.schema.to_arrow_schema()
             self._schemas[numbers] = base64.b64encode(pa.schema([whole.field(n) for n in numbers]).serialize())
         return self._schemas[numbers]
-
-
-def _is_cheap(codec: int) -> bool:
-    return codec == UNCOMPRESSED or decompresses_quickly(codec)
 
 
 def _window_edges(first_rows: npt.NDArray[np.int64], rows: int) -> npt.NDArray[np.int64]:
