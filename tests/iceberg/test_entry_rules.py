@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import io
 import json
 import struct
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
+import fastavro
 import pytest
 from tableformats_iceberg.verification import entry_rules
 from tableformats_iceberg.verification.entry_columns import doubtful_entries
+from tableformats_iceberg.verification.manifest_file import TableFacts, read_manifest
 
 import tableformats as tf
-from tests.support.iceberg_manifests import entry, manifest_bytes
-from tests.support.iceberg_tables import table_with
+from tests.support.iceberg_manifests import entry, entry_schema, manifest_bytes
+from tests.support.iceberg_tables import parse, table_with
 
 Json = dict[str, Any]
 UUID = "f79c3e09-677c-4bbd-a479-3f349cb785e7"
@@ -116,6 +120,7 @@ ORDERS = [{"order-id": 3, "fields": [{"source-id": 1, "direction": "asc", "null-
         ({**one(), "file_sequence_number": -1}, ["sequence-number: 'f' has a negative sequence number"]),
         ({**one(), "sequence_number": 0, "file_sequence_number": 0}, []),
         ({**one(), "status": 2}, []),
+        ({**one(), "status": 0}, []),
         (
             {**one(), "status": 2, "sequence_number": None},
             ["sequence-number: 'f' is not ADDED, and has no sequence numbers of its own"],
@@ -205,6 +210,39 @@ def test_what_is_sound_of_a_file_that_is_not(tmp_path: Path) -> None:
     assert words(tmp_path, found, version=3, spec=of_transform("bucket[4]")) == [
         "data-file: 'f' has 10 rows and 0 bytes"
     ]
+
+
+@pytest.mark.parametrize("name", ["referenced_data_file", "content_offset", "content_size_in_bytes"])
+def test_data_of_version_3_that_names_a_vector(tmp_path: Path, name: str) -> None:
+    assert words(tmp_path, one(**{name: VECTOR[name]}), version=3) == [
+        "delete-file: 'f' references a data file, and has no position deletes"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("status", "status"),
+        ("file_path", "file_path"),
+        ("file_format", "file_format"),
+        ("record_count", "record_count"),
+        ("file_size_in_bytes", "file_size"),
+    ],
+)
+def test_members_that_an_entry_must_have(name: str, said: str) -> None:
+    schema, found = entry_schema(), one()
+    for fields, values in ((schema["fields"], found), (schema["fields"][-1]["type"]["fields"], found["data_file"])):
+        fields[:] = [{**f, "type": ["null", f["type"]]} if f["name"] == name else f for f in fields]
+        values |= dict.fromkeys({name} & {*values})
+    out = io.BytesIO()
+    fastavro.writer(out, fastavro.parse_schema(schema), [found])
+    files: Any = SimpleNamespace(
+        read=lambda path, kind: (out.getvalue(), path), storage=SimpleNamespace(limits=tf.Limits())
+    )
+    row: Any = SimpleNamespace(path="m", spec_id=0, length=len(out.getvalue()))
+    with pytest.raises(tf.CorruptMetadataError) as caught:
+        read_manifest(files, row, TableFacts(parse(), frozenset(), {}))
+    assert (caught.value.path, caught.value.field) == ("m", said)
 
 
 def test_row_ids_in_version_3(tmp_path: Path) -> None:

@@ -230,6 +230,13 @@ def test_which_fields_a_version_has() -> None:
     ]
 
 
+@pytest.mark.parametrize(("version", "is_broken"), [(2, False), (3, True)])
+def test_no_snapshot_is_minus_one_before_version_3(version: int, is_broken: bool) -> None:
+    empty: Json = {"snapshots": [], "snapshot_log": [], "refs": {}, "current_snapshot_id": -1}
+    said = ["current-snapshot: -1 is not written in version 3"] if is_broken else []
+    assert broken(made(version, **empty)) == said
+
+
 def column(number: int, kind: Any, required: bool = True) -> Json:
     return {"id": number, "name": f"c{number}", "required": required, "type": kind}
 
@@ -256,9 +263,22 @@ def test_which_columns_identify_rows() -> None:
     assert names == [": c2", ": c3", ": c4", ": c5", ": c7", ": c8", ": c9", ": element", ": c11", " has no field 12"]
 
 
-def test_a_schema_without_an_id_is_schema_0() -> None:
-    schema = {**struct(column(1, "int"), column(2, "int")), "identifier-field-ids": [2, 3]}
+@pytest.mark.parametrize("id", [{}, {"schema-id": None}])
+def test_a_schema_without_an_id_is_schema_0(id: Json) -> None:
+    schema = {**struct(column(1, "int"), column(2, "int")), **id, "identifier-field-ids": [2, 3]}
     assert broken(made(schemas=[schema])) == ["identifier-field: schema 0 has no field 3"]
+
+
+@pytest.mark.parametrize("ids", [None, [], 5, "1", {"1": 1}])
+def test_no_columns_that_identify_rows(ids: Any) -> None:
+    schema = {**struct(column(1, "int"), column(2, "int")), "schema-id": 0, "identifier-field-ids": ids}
+    assert broken(made(schemas=[schema])) == []
+
+
+@pytest.mark.parametrize("id", [True, None, "1", 1.0, [1]])
+def test_what_is_no_column_does_not_identify_rows(id: Any) -> None:
+    schema = {**struct(column(1, "int"), column(2, "int")), "schema-id": 0, "identifier-field-ids": [id]}
+    assert broken(made(schemas=[schema])) == [f"identifier-field: schema 0 has no field {id}"]
 
 
 def test_ids_and_types_of_columns() -> None:

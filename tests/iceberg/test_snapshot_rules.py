@@ -136,6 +136,14 @@ def test_two_vectors_and_vectors_of_what_was_not_read() -> None:
     assert said(content_violations(found)) == ["deletion-vector: 'a' has 2 deletion vectors"]
 
 
+def test_deletes_that_are_no_vector_of_a_file() -> None:
+    """Files of positions may name one file, and any number of them the same; another rule looks at broken vectors."""
+    positions = [entry(path, content=1, referenced=name) for path, name in (("p", "a"), ("q", "a"), ("r", "gone"))]
+    broken = vector("v", None)  # type: ignore[arg-type]
+    found = files((listed(), manifest(entry("a"))), (listed("d", content=1), manifest(*positions, broken)))
+    assert said(content_violations(found)) == []
+
+
 def test_vectors_of_another_partition() -> None:
     apart = "deletion-vector: 'a' and its deletion vector are of different partitions"
     for one, other, broken in [

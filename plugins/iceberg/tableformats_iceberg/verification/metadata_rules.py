@@ -140,12 +140,12 @@ def _all_fields(
 
 
 def _identifiers(one: Mapping[str, Any], metadata: TableMetadata) -> Found:
-    schema_id = one.get("schema-id", 0)
-    schema = metadata.schemas.get(schema_id)
+    schema_id = one.get("schema-id") or 0
     ids = one.get("identifier-field-ids") or []
-    if schema is None or not isinstance(ids, list):
+    if not isinstance(ids, list):
         return
-    found = {f.id: (f, is_free, is_set) for f, is_free, is_set in _all_fields(schema.fields)}
+    fields = metadata.schemas[schema_id].fields
+    found = {f.id: (f, is_free, is_set) for f, is_free, is_set in _all_fields(fields)}
     for id in ids:
         if _number(id) not in found:
             yield "identifier-field", f"schema {schema_id} has no field {id}"
