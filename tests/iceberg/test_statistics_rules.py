@@ -125,6 +125,17 @@ def test_partition_values(transform: str, source: int, value: int, is_wrong: boo
     assert said(Bounds(), spec=spec, partition=[pa.array([value], pa.int32())]) == []
 
 
+@pytest.mark.parametrize(
+    ("side", "value", "is_wrong"), [("lower", 2, True), ("lower", 3, False), ("upper", 5, False), ("upper", 6, True)]
+)
+def test_partition_values_beside_one_bound(side: str, value: int, is_wrong: bool) -> None:
+    bounds = Bounds()
+    getattr(bounds, side)[1] = pa.array([3 if side == "lower" else 5], pa.int32())
+    spec = PartitionSpec(0, (PartitionField(1000, "p", 1, parse_transform("identity"), primitive("int")),))
+    found = said(bounds, spec=spec, partition=[pa.array([value], pa.int32())])
+    assert [rule for rule, _ in found] == ["partition-tuple"] * is_wrong
+
+
 # ---- files ----------------------------------------------------------------------------------------------------------
 
 

@@ -68,10 +68,10 @@ def _partitions(manifest: ManifestFile, facts: TableFacts, bounds: Bounds) -> Fo
         if source is None or not f.transform.is_order_preserving:
             continue
         lower, upper = bounds.lower.get(source.id), bounds.upper.get(source.id)
-        if lower is None or upper is None:
+        if lower is None and upper is None:
             continue
         least, greatest = f.transform.preimage(manifest.partition[position], source.type)
-        wrong = _true(pc.greater(least, upper)) | _true(pc.less(greatest, lower))
+        wrong = _true(pc.greater(least, upper)) | _true(pc.less(greatest, lower))  # a side that is None says nothing
         for row in np.flatnonzero(wrong).tolist():
             value = manifest.partition[position][row].as_py()
             what = f"{f.name!r} is {value!r}, and no value within the bounds has it"
