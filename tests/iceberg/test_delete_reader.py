@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tableformats_iceberg.deletes import delete_files
+from tableformats_iceberg.deletes import delete_files, delete_manifests
 from tableformats_iceberg.deletes.delete_files import DeleteReader, _check_rows, _concat_within_limit, _group_by_path
 from tableformats_iceberg.deletes.delete_index import DeleteIndex
 from tableformats_iceberg.deletes.delete_manifests import DeleteManifestReader
@@ -315,3 +315,23 @@ def test_entries_that_are_read_again_for_more_columns() -> None:
     assert asked == [("d", []), ("d", [3]), ("d", [1, 3])]
     assert (report.metadata_files_read, report.metadata_bytes_read) == (1, 7), "it is counted once"
     assert reader.read(1, []) == "f4" and report.metadata_files_read == 1, "planning counted manifests of data"
+
+
+def test_manifests_are_read_alone_where_one_of_them_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was kept is not read again with the others."""
+    monkeypatch.setattr(delete_manifests, "ManifestBatchReader", None)
+    listed = [Manifest(path, 50, 0, DELETES, 9, 0, 1, -1, -1, -1, -1, -1, -1, None) for path in "abc"]
+    asked = []
+
+    def counted(manifest: Any, columns: Any) -> Any:
+        asked.append(manifest.path)
+        return SimpleNamespace(columns=SimpleNamespace(source=f"/t/{manifest.path}")), ScanReport()
+
+    source: Any = SimpleNamespace(counted_entries=counted, is_cached=lambda manifest: manifest.path == "b")
+    found = list(DeleteManifestReader(source, listed, ScanReport())._read_many(listed, []))
+    assert [[(one.manifest.path, one.path) for one in reads] for _, reads in found] == [
+        [("a", "/t/a")],
+        [("b", "/t/b")],
+        [("c", "/t/c")],
+    ]
+    assert asked == ["a", "b", "c"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import struct
 from typing import Any
@@ -63,6 +64,17 @@ def test_row_codes(data: st.DataObject) -> None:
     assert all(0 <= code < bound for code in codes.tolist())
     equal = [[a == b for b in codes.tolist()] for a in codes.tolist()]
     assert equal == [[a == b for b in rows] for a in rows]
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 6])
+def test_row_codes_of_columns_with_many_values(count: int) -> None:
+    """Which together have more combinations than 64 bits."""
+    one = [None, 0, (1 << 20) - 1, (1 << 22) - 2]
+    rows = list(itertools.product(one, repeat=count))
+    columns = [[pa.array([row[at] for row in rows], pa.int32())] for at in range(count)]
+    codes, bound = row_codes(columns, len(rows))
+    assert len(set(codes.tolist())) == len(rows)
+    assert codes.min() >= 0 and codes.max() < bound
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 OF_ICEBERG_READERS: dict[str, str] = {
+    "plugins/iceberg/tableformats_iceberg/deletes/delete_manifests.py:DeleteManifestReader._read_many:"
+    " len(manifests) > 1 -> (len(manifests) >= 1)": "one manifest has the same entries, alone or in a group",
+    "plugins/iceberg/tableformats_iceberg/deletes/partition_codes.py:row_codes: bound * column_bound"
+    " -> (bound + column_bound)": "codes are made smaller one column later, when they are below 2**62 still",
     "plugins/iceberg/tableformats_iceberg/verification/entry_columns.py:_splits: 1 -> 2": (
         "what stands for NULL is negative, and so outside of the file"
     ),
