@@ -147,3 +147,15 @@ def test_a_required_column_without_a_value_is_told(tmp_path: Path) -> None:
     table = snapshot_of(tmp_path, [ID, required], [FakeFile(path, 300)])
     with pytest.raises(CorruptMetadataError, match="a required column holds NULL"):
         table.scan("country = 'a'", columns=["id"]).to_arrow()
+
+
+def test_a_text_that_cannot_be_read_and_no_live_row_has(tmp_path: Path, tested: list[int]) -> None:
+    """A file may store texts as bytes; what is no UTF-8 is an error for rows that are there alone."""
+    stored = pa.array([b"\xff"] + [b"a", b"b"] * 100)
+    path = write(tmp_path, pa.table({"id": range(201), "country": stored}))
+    file = FakeFile(path, 201, positions=(0,), cardinality=1)
+    table = snapshot_of(tmp_path, [ID, COUNTRY], [file])
+    assert table.scan("country = 'b'").to_arrow()["id"].to_pylist() == list(range(2, 201, 2))
+    assert tested == [200]
+    with pytest.raises(CorruptMetadataError, match="a value stored as"):
+        snapshot_of(tmp_path, [ID, COUNTRY], [FakeFile(path, 201)]).scan("country = 'b'").to_arrow()
