@@ -281,7 +281,7 @@ def _ordered_argument(node: Function) -> int | None:
     """The place of the argument whose order the function keeps, or turns. None: there is none."""
     for table in (_INCREASING, _DECREASING):
         at = table.get(node.name)
-        if at is not None and at < len(node.arguments) and _keeps_order(node, at):
+        if at is not None and _keeps_order(node, at):
             return at
     return None
 

@@ -155,7 +155,7 @@ class Leaf:
         return out * MAY_TRUE | MAY_FALSE | MAY_NULL
 
     def _buckets_of(self, field: PartitionField) -> np.ndarray | None:
-        """int32[k]: the bucket of each literal of ``matching``, or of ``values`` without an order. None: unknown."""
+        """int32[k]: the bucket of each literal of ``matching``. None: unknown."""
         if field not in self._buckets:
             self._buckets[field] = self._hashed(field)
         return self._buckets[field]
@@ -166,11 +166,10 @@ class Leaf:
             found = [field.transform.bucket(v, kind) for v in self.values]
         except (ValueError, ArithmeticError):
             return None
-        if self.matching is not None:
-            domain = self.matching.domain
-            by_literal = {to_domain(v, kind, domain): b for v, b in zip(self.values, found, strict=True)}
-            found = [by_literal[literal] for literal in self.matching.literals]
-        return np.array(found, np.int32)
+        assert self.matching is not None, "what is compared has an order"
+        domain = self.matching.domain
+        by_literal = {to_domain(v, kind, domain): b for v, b in zip(self.values, found, strict=True)}
+        return np.array([by_literal[literal] for literal in self.matching.literals], np.int32)
 
 
 def compile_leaf(node: Any) -> tuple[Leaf | ColumnPair, str | None]:
