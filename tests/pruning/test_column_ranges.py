@@ -33,8 +33,8 @@ from tableformats.schema.transforms import parse_transform
 def test_bounds_that_contradict_each_other_are_unknown(kind: Any, low: Any, high: Any) -> None:
     field = Field(3, "x", primitive(kind) if isinstance(kind, str) else kind)
     arrow = arrow_type(field.type)
-    bounds = Bounds({3: pa.array([low, high, low, None, high], arrow)}, {3: pa.array([high, low, low, low, None], arrow)})
-    found = ranges_of(bounds, pa.array([5] * 5), [field])[3]
+    lower, upper = [low, high, low, None, high], [high, low, low, low, None]
+    found = ranges_of(Bounds({3: pa.array(lower, arrow)}, {3: pa.array(upper, arrow)}), pa.array([5] * 5), [field])[3]
     assert found.lower.to_pylist() == [low, None, low, None, high]
     assert found.upper.to_pylist() == [high, None, low, low, None]
     assert found.may_value.tolist() == [1] * 5
