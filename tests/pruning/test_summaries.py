@@ -139,7 +139,8 @@ def test_several_groups() -> None:
     lower, upper = ({1000: pa.array(side, pa.int32())} for side in ([1, 1, 6, None], [9, 5, 9, None]))
     null, nan = {1000: pa.array([False, True, False, True])}, {1000: pa.nulls(4, pa.bool_())}
     decision = manifests.decide(0, lower, upper, null, nan)
-    assert decision.verdicts.tolist() == [SOME, NONE, ALL, NONE] and decision.keep.tolist() == [True, False, True, False]
+    assert decision.verdicts.tolist() == [SOME, NONE, ALL, NONE]
+    assert decision.keep.tolist() == [True, False, True, False]
     assert decision.undecided_columns[IDS["x"]].tolist() == [True, False, False, False]
     ((sources, same),) = told
     assert same is decision and [source.n for source in sources] == [4]
