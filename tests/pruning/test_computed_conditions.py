@@ -151,6 +151,11 @@ def test_a_sum_that_its_type_may_not_hold() -> None:
     assert verdict("a + 1 < 5", a=(9, GREATEST)) == NONE
     assert verdict("a + 1 < 5", ansi=False, a=(9, GREATEST)) == SOME
     assert verdict("a + 1 < 5", ansi=False, a=(9, GREATEST - 1)) == NONE
+    assert verdict("abs(a) < 0", a=(-(2**31), 0)) == NONE
+    assert verdict("abs(a) < 0", ansi=False, a=(-(2**31), 0)) == SOME
+    assert verdict("abs(a) < 0", ansi=False, a=(-(2**31) + 1, 0)) == NONE
+    assert verdict("abs(a) >= 0", ansi=False, a=(-(2**31) + 1, 0)) == ALL
+    assert verdict("abs(a) < 3", ansi=False, a=(-9, -3)) == NONE
     assert verdict("-a < 5", a=(-(2**31), -9)) == NONE
     assert verdict("-a < 5", ansi=False, a=(-(2**31), -9)) == SOME
     assert verdict("CAST(a AS TINYINT) > 5", ansi=False, a=(1, 300)) == SOME
