@@ -325,3 +325,11 @@ def test_bounds_of_few_files_are_not_called_wide(files: int, tmp_path: Path) -> 
     plan = table_of([(0, (0, 5), None)] * (files - 1) + [(0, (0, 10), None)], tmp_path / "t").scan("a = 4").plan()
     (part,) = plan.attribution.parts
     assert part.kept == {Reason.WIDE_BOUNDS: 10} if files == 10 else {Reason.WITHIN_BOUNDS: 9}
+
+
+def test_a_file_that_many_parts_drop(tmp_path: Path) -> None:
+    table = table_of([(0, (0, 5), None)], tmp_path / "t")
+    found = table.scan([("a", "<", -i) for i in range(256)]).plan().attribution
+    assert [part.dropped for part in found.parts] == [1] * 256
+    assert not any(part.dropped_alone for part in found.parts)
+    assert (found.files, found.dropped, found.dropped_together, found.planned) == (1, 1, 0, 0)
