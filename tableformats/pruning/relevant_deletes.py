@@ -31,8 +31,7 @@ def relevant_deletes(predicate: CompiledPredicate, deletes: DeleteFiles) -> Dele
         return deletes
     rows = np.flatnonzero(is_relevant)
     chosen = is_relevant[deletes.indices]
-    owners = np.repeat(np.arange(len(deletes.offsets) - 1), np.diff(deletes.offsets))[chosen]
-    offsets = np.concatenate([[0], np.cumsum(np.bincount(owners, minlength=len(deletes.offsets) - 1))])
+    offsets = np.concatenate([[0], np.cumsum(chosen)])[deletes.offsets]
     indices = np.searchsorted(rows, deletes.indices[chosen]).astype(np.int32)
     files = pc.take(deletes.files, to_arrow(rows))
     return replace(deletes, files=files, offsets=offsets.astype(np.int64), indices=indices, statistics=None)

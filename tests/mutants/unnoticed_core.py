@@ -112,4 +112,18 @@ IN_CORE: dict[str, str] = {
     "tableformats/io/parquet/pages.py:_items: 0 -> 1": "a list that is missing has no type",
     "tableformats/runtime/io_threads.py:_Pool.join: 1 -> 2": "after how long it looks again decides the time alone",
     "tableformats/runtime/io_threads.py:ReadAhead.take: 0 -> 1": "an answer that is not there has no byte",
+    **{
+        f"tableformats/pruning/{change}": reason
+        for change, reason in {
+            "replaced_text.py:widened_extremes: 0x7F -> 128": "no character of UTF-8 has 128 for its greatest byte",
+            "replaced_text.py:_greatest_byte: 0 -> 1": "no byte of ASCII is looked for",
+            "replaced_text.py:_greatest_byte: 0 -> 1 (number 3)": "no byte of ASCII is looked for",
+            "leaves.py:_combined: 0 -> 1": "all members have one column, and are two at least",
+            "compiled_predicate.py:CompiledPredicate.matches_by_nan_alone: 4 * np.count_nonzero(kept)"
+            " -> (4 + np.count_nonzero(kept))": "whether the kept files are taken out first decides the time alone",
+            "compiled_predicate.py:CompiledPredicate.matches_by_nan_alone: 4 -> 5": (
+                "whether the kept files are taken out first decides the time alone"
+            ),
+        }.items()
+    },
 }
