@@ -40,7 +40,7 @@ def deletes_of(of_files: list[list[int]], statistics: Any) -> DeleteFiles:
     """Deletes of files, by their rows in a table of four."""
     files = pa.table({"path": pa.array(["p", "q", "r", "s"]), "record_count": pa.array([1, None, 3, 4], pa.int64())})
     offsets = np.cumsum([0, *map(len, of_files)]).astype(np.int64)
-    return DeleteFiles(files, offsets, np.array(sum(of_files, []), np.int32), statistics)
+    return DeleteFiles(files, offsets, np.array([row for rows in of_files for row in rows], np.int32), statistics)
 
 
 def by_file(found: DeleteFiles) -> list[list[str]]:
