@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from types import SimpleNamespace
 from typing import Any
 
@@ -343,3 +344,29 @@ def test_a_catalog_that_is_only_read() -> None:
         catalog.swap(("a", "b"), "old", "new")
     with pytest.raises(UnsupportedFeatureError, match="commits to one table at a time"):
         catalog.commit_several([(("a", "b"), [], [])])
+
+
+# ---- catalogs that are made within a time limit ---------------------------------------------------------------------
+
+
+def test_a_catalog_that_is_made_keeps_no_process_from_ending() -> None:
+    thread = of_pyiceberg._in_time(threading.current_thread, "c")
+    assert thread.daemon and thread.name == "tableformats-catalog"
+
+
+@pytest.mark.parametrize("fault", [ValueError("x"), TimeoutError("x"), SystemExit(3)])
+def test_errors_of_making_a_catalog(fault: BaseException) -> None:
+    def make() -> None:
+        raise fault
+
+    with pytest.raises(type(fault)) as caught:
+        of_pyiceberg._in_time(make, "c")
+    assert caught.value is fault
+
+
+def test_a_catalog_that_is_not_made_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(of_pyiceberg, "TIMEOUTS_S", (0.005, 0.005))
+    goes_on = threading.Event()
+    with pytest.raises(CatalogConnectionError, match=r"catalog 'c' does not answer within 0\.01 seconds"):
+        of_pyiceberg._in_time(goes_on.wait, "c")
+    goes_on.set()
