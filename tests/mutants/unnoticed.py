@@ -522,6 +522,9 @@ EQUIVALENT: dict[str, str] = {
             "encode/avro_encoding.py:lengthed: 0 -> 1": "a text that is NULL has no length",
             "commit/parquet_properties.py:_level: 0 -> 1": "the level is there, so that there is no need of another",
             "commit/parquet_properties.py:_switched: True -> False": "the switch is there",
+            "commit/snapshot_producer.py:SnapshotProducer._snapshot: 0 -> 1 (number 2)": (
+                "version 3 has the number, and the others do not use it"
+            ),
             "commit/parquet_properties.py:_filters: 1 -> 2": "the number is there",
             "encode/avro_files.py:encoded_blocks: first + _BLOCK_BYTES -> (first - _BLOCK_BYTES)": (
                 "marks up to the first record begin the first block"

@@ -266,6 +266,46 @@ def test_a_try_of_metadata_alone_stores_nothing(tmp_path: Path) -> None:
     assert first == () and [one.__name__ for one in second] == ["flush"]
 
 
+class Producer:
+    """Tells what it is asked for; its snapshot is 99."""
+
+    picked: Any = None
+
+    def __init__(self) -> None:
+        self.asked: list[Any] = []
+
+    def produce(self, base: Any, change: TableChange, properties: Any) -> dict[str, Any]:
+        self.asked.append((change.operation, dict(properties)))
+        return {"snapshot-id": 99}
+
+
+@pytest.mark.parametrize(
+    ("number", "version", "asked"),
+    [(3, 3, []), (4, 99, [("append", {"source-snapshot-id": "4"})]), (None, 99, [("overwrite", {})])],
+)
+def test_a_snapshot_that_is_picked(tmp_path: Path, number: int | None, version: int, asked: list[Any]) -> None:
+    """One that follows the branch's newest is its newest then; of another one the files are added."""
+    more = [snapshot_json(3, 3, **{"parent-snapshot-id": 2}), snapshot_json(4, 4, **{"parent-snapshot-id": 1})]
+    found = begun(tmp_path, **{**TWO, "snapshots": [*TWO["snapshots"], *more]})  # type: ignore[misc]
+    producer: Any = Producer()
+    found._made = (found.target, producer)
+    metadata = None if number is None else MetadataChange(plugin_data=Pick(number))
+    tried = found._begin_try(TableChange("overwrite", metadata=metadata))
+    new = [{"action": "add-snapshot", "snapshot": {"snapshot-id": 99}}] if version == 99 else []
+    assert tried.updates == [*new, found._reference(version)] and tried.requirements == found._required()
+    assert (tried.version, tried.snapshot is None) == (version, version != 99)
+    assert producer.asked == asked and (producer.picked and producer.picked.id) == (4 if number == 4 else None)
+
+
+def test_a_snapshot_that_no_branch_has_yet(tmp_path: Path) -> None:
+    found = begun(tmp_path, properties={"write.wap.enabled": "true"})
+    producer: Any = Producer()
+    found._made = (found.target, producer)
+    tried = found._begin_try(TableChange("append", properties={"wap.id": "x"}))
+    assert [one["action"] for one in tried.updates] == ["add-snapshot"]
+    assert producer.asked == [("append", {"wap.id": "x"})] and found._tried == 99
+
+
 def test_a_change_is_made_upon_newer_metadata(tmp_path: Path) -> None:
     """Which is read, unless those who asked for the winners have read it."""
     found = begun(tmp_path)

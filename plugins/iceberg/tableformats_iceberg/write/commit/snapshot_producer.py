@@ -177,7 +177,7 @@ class SnapshotProducer:
             counts.added_records += int(manifest.entries.record_count.sum())
             counts.added_files_size += int(manifest.entries.size_bytes.sum())
             values = pc.unique(manifest.entries.members[PARTITION]).to_pylist()
-            counts.partitions |= {(manifest.row.spec_id or 0, value) for value in values}
+            counts.partitions |= {(manifest.row.spec_id, value) for value in values}
         return found
 
     def _removed(
@@ -253,8 +253,8 @@ class SnapshotProducer:
     ) -> dict[str, Any]:
         metadata, parent = base.metadata, base.snapshot.snapshot
         version = metadata["format-version"]
-        number = metadata.get("last-sequence-number", 0) + 1 if version > 1 else 0
-        first_row_id = metadata.get("next-row-id", 0) if version > 2 else 0
+        number = metadata["last-sequence-number"] + 1 if version > 1 else 0
+        first_row_id = metadata.get("next-row-id", 0)
         head = {
             "snapshot-id": str(self.snapshot_id),
             "parent-snapshot-id": "null" if parent is None else str(parent.id),

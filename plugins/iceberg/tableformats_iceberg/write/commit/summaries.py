@@ -30,7 +30,7 @@ class SnapshotCounts:
     removed_dvs: int = 0
     removed_position_deletes: int = 0
     removed_equality_deletes: int = 0
-    partitions: set[tuple[int, bytes]] = field(default_factory=set)
+    partitions: set[tuple[int | None, bytes]] = field(default_factory=set)
 
     @property
     def removed_delete_files(self) -> int:
