@@ -131,3 +131,87 @@ def test_written_files() -> None:
     assert {i: values.to_pylist() for i, values in found.lower.items()} == {1: [1, 1], 2: [None, None]}
     assert found.column_size[2].to_pylist() == [None, None] and found.null_count[2].to_pylist() == [4, 4]
     assert found.split_offsets is not None and found.split_offsets.to_pylist() == [[4], None]
+
+
+# ---- manifests ------------------------------------------------------------------------------------------------------
+
+SOME, NONE = pa.table({"path": ["a"]}), pa.table({"path": pa.array([], pa.string())})
+
+
+def new(path: str, **more: Any) -> Any:
+    """A manifest of this commit."""
+    return SimpleNamespace(row=row(path, **more))
+
+
+class Removal:
+    """The manifest ``d2`` has removed files; what is left of it is in ``left``."""
+
+    def __init__(self, left: Any) -> None:
+        self.left, self.least = left, None
+
+    def data_manifests(self, *_: Any) -> dict[str, list[Any]]:
+        return {"d2": self.left}
+
+    def delete_manifests(self, manifests: Any, least: int, *_: Any) -> dict[str, list[Any]]:
+        self.least = least
+        return {"x": []}
+
+
+D1, D2, X = row("d1", min_sequence_number=5), row("d2", min_sequence_number=3), row("x", content=1)
+
+
+@pytest.mark.parametrize(
+    ("manifests", "left", "least"),
+    [
+        ([D1, D2, X], [new("n", min_sequence_number=4, existing_files=1)], 4),
+        ([D1, D2, X], [new("n", min_sequence_number=6, existing_files=1)], 5),
+        ([D1, D2, X], [new("n", min_sequence_number=4, existing_files=0)], 5),
+        ([X, D2], [new("n", min_sequence_number=4, existing_files=0)], 10),
+        ([X, D2], [], 10),
+        ([D1, D2], [], None),
+    ],
+)
+def test_deletes_older_than_all_files_go(manifests: list[Any], left: list[Any], least: int | None) -> None:
+    """The least sequence number of the data that stay; without any that of the new snapshot."""
+    producer: Any = object.__new__(SnapshotProducer)
+    producer._removal = Removal(left)
+    base: Any = SimpleNamespace(
+        metadata={}, snapshot=SimpleNamespace(manifests=None, snapshot=SimpleNamespace(sequence_number=9))
+    )
+    found = producer._removed(base, TableChange("delete", removed=SOME), manifests, None)
+    assert found == ({"d2": left} if least is None else {"d2": left, "x": []}) and producer._removal.least == least
+    for nothing in (TableChange("append"), TableChange("delete", removed=NONE)):
+        assert producer._removed(base, nothing, manifests, None) == {}
+
+
+def test_deletes_of_a_table_without_a_snapshot() -> None:
+    producer: Any = object.__new__(SnapshotProducer)
+    producer._removal = Removal([])
+    base: Any = SimpleNamespace(metadata={}, snapshot=SimpleNamespace(manifests=None, snapshot=None))
+    producer._removed(base, TableChange("delete", removed=SOME), [X, D2], None)
+    assert producer._removal.least == 0
+
+
+def test_which_manifests_are_merged(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of data; of a group that is not merged all stay."""
+    fresh = [new("n0"), new("nd", content=1), new("n1")]
+    stored: Any = SimpleNamespace(rows=[row("r0"), row("r1"), row("r2", content=1), row("r3")])
+    asked: list[Any] = []
+    groups: list[list[int]] = []
+
+    def merged_group(base: Any, of_new: list[Any], old: list[Any]) -> Any:
+        asked.append(([one.row.path for one in of_new], [one.path for one in old]))
+        return [(["made"], {"n0", "r0"})] if of_new == fresh[:1] else []
+
+    def bins(listed: list[Any], properties: Any) -> list[list[int]]:
+        assert [one.path for one in listed] == ["n0", "n1", "r0", "r3"]
+        return groups
+
+    monkeypatch.setattr(snapshot_producer, "bins_to_merge", bins)
+    producer: Any = object.__new__(SnapshotProducer)
+    producer._merged_group = merged_group
+    base: Any = SimpleNamespace(snapshot=SimpleNamespace(metadata=SimpleNamespace(properties={})))
+    assert producer._merged(base, stored, fresh, [0, 2, 3]) == (fresh, [0, 2, 3], 0)
+    groups += [[0, 2], [1, 3]]
+    assert producer._merged(base, stored, fresh, [0, 2, 3]) == (["made", *fresh[1:]], [2, 3], 1)
+    assert asked == [(["n0"], ["r0"]), (["n1"], ["r3"])]
