@@ -95,10 +95,19 @@ def test_types_of_version_3_need_version_3() -> None:
         made(columns=columns)
 
 
-def test_what_iceberg_has_not_is_refused() -> None:
-    column = Field(1, "c", primitive("string"), collation="UNICODE_CI")
-    with pytest.raises(UnsupportedFeatureError, match="collations"):
+@pytest.mark.parametrize(
+    ("of_column", "field"),
+    [
+        ({"collation": "UNICODE_CI"}, "c.collation"),
+        ({"char_length": 3}, "c.char"),
+        ({"collation": "UNICODE_CI", "char_length": 3}, "c.collation"),
+    ],
+)
+def test_what_iceberg_has_not_is_refused(of_column: dict[str, Any], field: str) -> None:
+    column = Field(1, "c", primitive("string"), **of_column)
+    with pytest.raises(UnsupportedFeatureError, match="collations") as caught:
         create_updates("/t", Schema((column,)))
+    assert caught.value.field == field
 
 
 @pytest.mark.parametrize(

@@ -372,6 +372,22 @@ def test_a_column_and_its_partition_field_go_together() -> None:
     assert after["default-spec-id"] == 1
 
 
+def test_an_unsorted_order_is_the_order_0() -> None:
+    """Also where the table has none yet."""
+    metadata = table()
+    order = {"transform": "identity", "source-id": 1, "direction": "asc", "null-order": "nulls-first"}
+    metadata |= {"sort-orders": [{"order-id": 3, "fields": [order]}], "default-sort-order-id": 3}
+    _, updates = changes_of(metadata, MetadataChange(sort_by=[]))
+    assert updates == [
+        {"action": "add-sort-order", "sort-order": {"order-id": 0, "fields": []}},
+        {"action": "set-default-sort-order", "sort-order-id": -1},
+    ]
+    _, updates = changes_of(metadata, MetadataChange(sort_by=["id"]))
+    assert updates == [{"action": "set-default-sort-order", "sort-order-id": 3}]
+    _, updates = changes_of(metadata, MetadataChange(sort_by=["id desc"]))
+    assert updates[0]["sort-order"]["order-id"] == 4
+
+
 def test_the_sort_order_changes() -> None:
     metadata = table()
     after = changed(metadata, MetadataChange(sort_by=["id desc", "days(ts)"]))

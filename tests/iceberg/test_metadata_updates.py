@@ -397,3 +397,89 @@ def test_requirements_hold_or_are_named() -> None:
     assert failed_requirement(metadata, taken) == "there is a branch or tag 'main'"
     with pytest.raises(UnsupportedFeatureError):
         failed_requirement(metadata, [{"type": "assert-weather"}])
+
+
+@pytest.mark.parametrize(
+    ("key", "kind", "id_key", "set_it", "remove_it"),
+    [
+        ("statistics", "statistics", "snapshot-id", "set-statistics", "remove-statistics"),
+        (
+            "partition-statistics",
+            "partition-statistics",
+            "snapshot-id",
+            "set-partition-statistics",
+            "remove-partition-statistics",
+        ),
+        ("encryption-keys", "encryption-key", "key-id", "add-encryption-key", "remove-encryption-key"),
+    ],
+)
+def test_what_is_kept_of_snapshots_and_keys(key: str, kind: str, id_key: str, set_it: str, remove_it: str) -> None:
+    """One of each id: the last one of statistics, the first one of keys."""
+
+    def put(number: int, value: str) -> Json:
+        return {"action": set_it, kind: {id_key: number, "x": value}}
+
+    def after(*updates: Json) -> Any:
+        found = apply_updates(metadata, updates, now_ms=START)
+        return [(one[id_key], one["x"]) for one in found[key]] if key in found else None
+
+    metadata = created(3)
+    two = (put(1, "a"), put(2, "b"))
+    is_key = kind == "encryption-key"
+    assert after(*two) == [(1, "a"), (2, "b")]
+    assert after(*two, put(1, "c")) == ([(1, "a"), (2, "b")] if is_key else [(2, "b"), (1, "c")])
+    assert after(*two, {"action": remove_it, id_key: 1}) == [(2, "b")]
+    assert after(*two, {"action": remove_it, id_key: 2}) == [(1, "a")]
+    assert after(*two, {"action": remove_it, id_key: 3}) == [(1, "a"), (2, "b")]
+    assert after({"action": remove_it, id_key: 1}) is None
+    assert after(two[0], {"action": remove_it, id_key: 1}) is None
+
+
+@pytest.mark.parametrize(
+    ("updates", "is_refused"),
+    [
+        ([], True),
+        ([{"action": "add-schema", "schema": schema(field(1))}], True),
+        ([{"action": "add-spec", "spec": {"fields": []}}], True),
+        ([{"action": "add-schema", "schema": schema(field(1))}, {"action": "add-spec", "spec": {"fields": []}}], False),
+    ],
+)
+def test_a_snapshot_of_a_new_table(updates: list[Json], is_refused: bool) -> None:
+    """Its columns and partitions come before it."""
+    named = [
+        {"action": "set-location", "location": "/t"},
+        {"action": "set-current-schema", "schema-id": 0},
+        {"action": "set-default-spec", "spec-id": 0},
+    ]
+    given = {"snapshot-id": 7, "sequence-number": 1, "timestamp-ms": START, "manifest-list": "/m"}
+    added = {"action": "add-snapshot", "snapshot": given}
+    if is_refused:
+        with pytest.raises(ConstraintViolationError, match="no schema or no partition spec yet"):
+            apply_updates(None, [*updates, added], now_ms=START)
+    else:
+        found = apply_updates(None, [*updates, added, *named], now_ms=START)
+        assert (found["snapshots"], found["last-sequence-number"]) == ([given], 1)
+
+
+@pytest.mark.parametrize(
+    ("listed", "fields", "number"),
+    [([0], "", 0), ([0], "a", 1), ([3], "", 0), ([3], "a", 3), ([3], "b", 4), ([0, 3], "b", 4), ([1, 3], "", 0)],
+)
+def test_ids_of_sort_orders(listed: list[int], fields: str, number: int) -> None:
+    """An order that is there is taken; an unsorted one is the order 0; others follow the greatest."""
+
+    def order(order_id: int, names: str) -> Json:
+        found = [
+            {"source-id": "_ab".index(n), "transform": "identity", "direction": "asc", "null-order": "nulls-first"}
+            for n in names
+        ]
+        return {"order-id": order_id, "fields": found}
+
+    metadata = {**created(2), "sort-orders": [order(one, "a" if one == 3 else "b" * one) for one in listed]}
+    given = [
+        {"action": "add-sort-order", "sort-order": order(77, fields)},
+        {"action": "set-default-sort-order", "sort-order-id": -1},
+    ]
+    found = apply_updates({**metadata, "default-sort-order-id": listed[-1]}, given, now_ms=START)
+    assert found["default-sort-order-id"] == number
+    assert [one["order-id"] for one in found["sort-orders"]] == [*dict.fromkeys([*listed, number])]

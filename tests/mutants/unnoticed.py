@@ -522,6 +522,11 @@ EQUIVALENT: dict[str, str] = {
             "encode/avro_encoding.py:lengthed: 0 -> 1": "a text that is NULL has no length",
             "commit/parquet_properties.py:_level: 0 -> 1": "the level is there, so that there is no need of another",
             "commit/parquet_properties.py:_switched: True -> False": "the switch is there",
+            "encode/metrics.py:_successors: data[last[filled]] <= most -> (data[last[filled]] < most)": (
+                "the bounds are the same, made one by one"
+            ),
+            "encode/values.py:_big_endian: 0 -> 1 (number 3)": "what stands for NULL is masked",
+            "encode/values.py:_big_endian: 1 -> 2 (number 2)": "NumPy takes any negative length for the unknown one",
             "commit/snapshot_producer.py:SnapshotProducer._snapshot: 0 -> 1 (number 2)": (
                 "version 3 has the number, and the others do not use it"
             ),

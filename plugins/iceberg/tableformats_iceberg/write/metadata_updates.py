@@ -206,19 +206,20 @@ class _Builder:
 
     def add_sort_order(self, update: Mapping[str, Any]) -> None:
         order = dict(update["sort-order"])
-        if not order["fields"]:
-            order["order-id"] = UNSORTED["order-id"]
-        self._add("sort-orders", "order-id", order, 1 if order["fields"] else 0, _fields_key)
+        own = None if order["fields"] else UNSORTED["order-id"]
+        self._add("sort-orders", "order-id", order, 1, _fields_key, own)
 
     def set_default_sort_order(self, update: Mapping[str, Any]) -> None:
         self._select("sort-orders", "order-id", "default-sort-order-id", update["sort-order-id"])
 
-    def _add(self, key: str, id_key: str, given: Json, first: int, identity: Callable[[Json], Any]) -> None:
-        """Add to a list what is not in it, under an id of its own: what the caller gave is only a proposal."""
+    def _add(
+        self, key: str, id_key: str, given: Json, first: int, identity: Callable[[Json], Any], own: int | None = None
+    ) -> None:
+        """Add to a list what is not in it, under the id ``own``, or a new one: what was given is only a proposal."""
         listed = self.found[key]
         same = next((one[id_key] for one in listed if identity(one) == identity(given)), None)
         if same is None:
-            given[id_key] = max([first, *(one[id_key] + 1 for one in listed)])
+            given[id_key] = max([first, *(one[id_key] + 1 for one in listed)]) if own is None else own
             self.put(key, [*listed, given])
         self.last_added[key] = given[id_key] if same is None else same
 
