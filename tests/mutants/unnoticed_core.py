@@ -107,6 +107,26 @@ IN_CORE: dict[str, str] = {
         }.items()
     },
     "tableformats/io/parquet/bloom_filters.py:BloomFilter.may_hold: 4 -> 5": "the bits above those are not looked at",
+    **{
+        f"tableformats/engines/arrow/files/page_reads.py:{change}": (
+            "how many rows a window has, and whether pages are looked for, decide time and memory alone"
+        )
+        for change in (
+            "PageReader._streamed: last + page.rows if last + page.rows - start < 2 * window else start + window"
+            " -> (start + window if last + page.rows - start < 2 * window else last + page.rows)",
+            "PageReader._streamed: last + page.rows - start < 2 * window -> (last + page.rows - start <= 2 * window)",
+            "PageReader._streamed: last + page.rows - start -> (last + page.rows + start)",
+            "PageReader._streamed: last + page.rows -> (last - page.rows)",
+            "PageReader._streamed: 2 * window -> (2 + window)",
+            "PageReader._streamed: 2 -> 3",
+            "PageReader._window_rows: 1 -> 2",
+            "PageReader._window_rows: 1 -> 2 (number 2)",
+            "_are_everywhere: _PARTS + 1 -> (_PARTS - 1)",
+            "_are_everywhere: 1 -> 2",
+            "_are_everywhere: hold_rows(edges, runs).mean() > _MOST_READ"
+            " -> (hold_rows(edges, runs).mean() >= _MOST_READ)",
+        )
+    },
     "tableformats/io/parquet/pages.py:PageFooter.column: 0 -> 1": "no page begins within the mark of the file",
     "tableformats/io/parquet/page_files.py:file_of_pages: 0 -> 1": "nobody reads where a chunk's metadata are",
     "tableformats/io/parquet/pages.py:_items: 0 -> 1": "a list that is missing has no type",

@@ -99,7 +99,8 @@ class _IntegerSet:
     def contains(self, values: pa.Array) -> npt.NDArray[np.bool_]:
         """See :meth:`KeySet.contains`."""
         integers = _integers(values.fill_null(0) if values.null_count else values)
-        found = self._slots[self._slots_of(integers)]
+        # Every slot is in the table; "clip" leaves out the check of it.
+        found = self._slots.take(self._slots_of(integers).view(np.int64), mode="clip")
         candidates = np.flatnonzero(found)
         at = np.searchsorted(self._keys, integers[candidates])
         found[candidates] = self._keys[np.minimum(at, len(self._keys) - 1)] == integers[candidates]
