@@ -238,3 +238,27 @@ def test_planned_files_are_cut(many: tf.Table, capsys: pytest.CaptureFixture[str
     listed = lines[lines.index("Planned files") + 1 :]
     assert len(listed) == 4 and listed[0].split() == ["path", "size", "rows", "all", "match"]
     assert [line.split()[-1] for line in listed[1:]] == ["yes"] * 3
+
+
+def test_a_call_without_arguments_is_one_for_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 2
+    assert capsys.readouterr().out.startswith("Usage: tableformats [OPTIONS] COMMAND [ARGS]...")
+
+
+@pytest.mark.parametrize(
+    ("filter", "residual"),
+    [(None, None), ("id > 4", "id > 4"), ("id >= 0", None), ("id = 4 OR id = 5", "id = 4 OR id = 5")],
+)
+def test_what_is_left_of_a_filter(
+    many: tf.Table, filter: str | None, residual: str | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = [] if filter is None else ["-w", filter]
+    assert main(["plan", many.location, *options, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["residual"] == residual
+
+
+def test_a_table_without_snapshots_is_described(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    tf.create_table(tmp_path / "t", pa.schema({"x": pa.int64()}), format="iceberg")
+    lines = lines_of(capsys, "describe", tmp_path / "t")
+    assert lines[1:3] == ["Format          iceberg", "Version         no snapshot yet"]
+    assert "Partitioned by  nothing" in lines and "Columns         1" in lines and "  x: bigint" in lines
