@@ -81,7 +81,7 @@ def demo(directory: Path) -> int:
             spark.stop()
     _compare(answers)
     if missing is not None:
-        click.secho(f"\nSPARK WAS NOT TRIED: {missing}", fg="red", bold=True, err=True)
+        click.secho(f"\nSPARK WAS NOT TRIED: {missing}", fg="red", err=True)
         return 1
     click.echo(f"\nTry it:  tableformats plan {locations['delta']} -w \"country = 'JP'\"")
     return 0
