@@ -224,4 +224,4 @@ def _one_value_a_line(columns: Sequence[str], rows: Iterable[Sequence[str]], wid
             yield ""
         for name, text in zip(columns, row, strict=True):
             if text:
-                yield from _wrapped(f"{name}: {text}", max(width, 1))
+                yield from _wrapped(f"{name}: {text}", width)
