@@ -12,10 +12,14 @@ import pyarrow as pa
 import pytest
 from pyroaring import BitMap64
 
+from tableformats.engines.arrow import matching
 from tableformats.engines.arrow.deletes import deleted_positions, positions_within
+from tableformats.engines.arrow.files.column_tree import Selection, file_tree
 from tableformats.engines.arrow.key_sets import KeySet
 from tableformats.engines.arrow.reader import ReadOptions, _first_rows
 from tableformats.errors import CorruptMetadataError
+from tableformats.plugin import NameMapping
+from tableformats.schema import Field, Schema, primitive
 
 NAN = math.nan
 
@@ -139,3 +143,46 @@ def test_memory_that_is_none(given: Any) -> None:
     with pytest.raises(ValueError, match="memory_bytes is a positive number of bytes"):
         ReadOptions(given)
     assert ReadOptions(1).memory_bytes == 1 and ReadOptions().ordered
+
+
+class BatchedFile:
+    """A file whose rows come in batches."""
+
+    def __init__(self, *batches: list[int]) -> None:
+        self.batches = batches
+        self.root = file_tree(pa.schema([("id", pa.int64()), ("x", pa.int64())]), b"id", "f")
+        self.selected: frozenset[int] = frozenset()
+
+    def __enter__(self) -> BatchedFile:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        return None
+
+    def select(self, leaves: frozenset[int]) -> Selection:
+        self.selected = leaves
+        return Selection(self.root, leaves)
+
+    def rows(self, selection: Selection) -> Any:
+        first = 0
+        for batch in self.batches:
+            yield first, pa.StructArray.from_arrays([pa.array(batch, pa.int64())], ["id"])
+            first += len(batch)
+
+
+def test_positions_of_rows_with_deleted_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    file = BatchedFile([5, 6, 7], [], [7, 5], [8, 6])
+    monkeypatch.setattr(matching, "open_data_file", lambda storage, task, mapping: file)
+    loaded: list[Any] = []
+
+    def keys_of(delete: dict[str, Any]) -> pa.Table:
+        loaded.append(delete["path"])
+        return pa.table({"1": pa.array({"d": [5], "e": [8, 99]}[delete["path"]], pa.int64())})
+
+    snapshot: Any = SimpleNamespace(name_mapping=NameMapping("name"), specs={}, equality_deletes=keys_of)
+    matcher = matching.KeyMatcher(snapshot, Schema((Field(1, "id", primitive("long")),)), None)  # type: ignore[arg-type]
+    kinds = {"kind": ["equality", "position", "equality"], "path": ["d", "p", "e"], "offset": [None] * 3}
+    task: Any = SimpleNamespace(path="/t/f", spec_id=0, partition={}, deletes=pa.table(kinds))
+    assert list(matcher.positions(task)) == [0, 4, 5]
+    assert file.selected == {0} and loaded == ["d", "e"]
+    assert list(matcher.positions(task)) == [0, 4, 5] and loaded == ["d", "e"]

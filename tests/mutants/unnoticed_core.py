@@ -156,4 +156,8 @@ IN_CORE: dict[str, str] = {
     },
     "tableformats/engines/arrow/counting.py:count: live >= 0 -> (live > 0)": "a file without rows adds none",
     "tableformats/cli/output.py:_json_text: False -> True (number 2)": "numbers that JSON lacks are texts by then",
+    "tableformats/engines/arrow/counting.py:_add_unknown: total >= limit -> (total > limit)": (
+        "what is beyond the limit is cut off"
+    ),
+    "tableformats/engines/arrow/deletes.py:DeleteLoader._field: 1 -> 2": "neither number is the id of a column",
 }
