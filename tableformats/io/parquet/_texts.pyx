@@ -104,7 +104,7 @@ def plain_texts(const uint8_t[::1] values not None, Py_ssize_t rows, const uint8
                     break
                 if length <= BLOCK and at + BLOCK <= size and total + BLOCK <= room:
                     memcpy(target + total, source + at, BLOCK)
-                else:
+                elif length:
                     memcpy(target + total, source + at, length)
                 at += length
                 total += length
