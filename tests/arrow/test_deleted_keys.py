@@ -81,6 +81,8 @@ def test_many_integers(count: int) -> None:
     rows = list(range(-8, 7 * count + 8))
     found = KeySet([pa.array(keys, pa.int64())]).contains([pa.array(rows, pa.int64())])
     assert found.tolist() == [row % 7 == 0 and 0 <= row < 7 * count for row in rows]
+    others = pa.array([sign * i for i in range(7 * count, 7 * count + 5000) for sign in (1, -1)], pa.int64())
+    assert not KeySet([pa.array(keys, pa.int64())]).contains([others]).any()
 
 
 @pytest.mark.parametrize(
