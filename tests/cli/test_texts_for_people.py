@@ -133,10 +133,10 @@ def test_the_head_of_a_table_is_bold_at_a_terminal(
 ) -> None:
     styled: list[Any] = []
     monkeypatch.setattr(click, "style", lambda text, **options: styled.append((text, options)) or text)
-    for width in (None, 40):
+    for width, count in ((None, 0), (40, 1)):
         monkeypatch.setattr(output, "_terminal_width", lambda width=width: width)
         print_table(["a", "b"], [[1, None], ["x\n", 2.5]], numeric=["b"])
-        assert capsys.readouterr().out.splitlines() == ["a      b", "1", "x\\n  2.5"]
+        assert capsys.readouterr().out.splitlines() == ["a      b", "1", "x\\n  2.5"] and len(styled) == count
     assert styled == [("a      b", {"bold": True})]
 
 
@@ -149,9 +149,9 @@ def test_tables_without_rows(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_documents(capsys: pytest.CaptureFixture[str]) -> None:
-    print_json("x", {"name": "é\x1b", "number": float("nan"), "none": None, "rows": pa.table({"a": [1, 2]})})
+    print_json("x", {"name": "é\x1b\u202e", "number": float("nan"), "none": None, "rows": pa.table({"a": [1, 2]})})
     rows = '  "rows": [\n    {\n      "a": 1\n    },\n    {\n      "a": 2\n    }\n  ]\n}\n'
-    head = '{\n  "output_schema": "x/1",\n  "name": "é\\u001b",\n  "number": "NaN",\n  "none": null,\n'
+    head = '{\n  "output_schema": "x/1",\n  "name": "é\\u001b\\u202e",\n  "number": "NaN",\n  "none": null,\n'
     assert capsys.readouterr().out == head + rows
     print_json("x", {})
     assert capsys.readouterr().out == '{\n  "output_schema": "x/1"\n}\n'
