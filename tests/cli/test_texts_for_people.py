@@ -15,6 +15,7 @@ import pytest
 import tableformats as tf
 from tableformats.cli import main, options, output, upkeep, writing
 from tableformats.cli.output import print_columns, print_json, print_records, print_table
+from tableformats.table import create as creation
 from tableformats.table import table as tables
 from tests.support.delta_log import DeltaLog, add, field, stats
 
@@ -277,3 +278,27 @@ def test_columns_that_are_given() -> None:
     with click.Context(click.Command("x")), pytest.raises(click.UsageError):
         writing._columns([("a", "biggest")])
     assert writing._version(SimpleNamespace(snapshot=lambda: SimpleNamespace(version=3))) == 3  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("is_dry", [True, False])
+def test_options_of_a_new_table(
+    is_dry: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made: list[Any] = []
+
+    def make(location: str, schema: Any, **named: Any) -> Any:
+        made.append((location, str(schema), named))
+        return SimpleNamespace(location=location, snapshot=lambda: SimpleNamespace(version=0))
+
+    monkeypatch.setattr(creation, "check_creation", make)
+    monkeypatch.setattr(creation, "create_table", make)
+    columns = ["create", "/t", "--format", "delta", "--column", "a", "bigint", *(["--dry-run"] if is_dry else [])]
+    assert main(columns) == 0
+    named = {"format": "delta", "if_exists": "error", "partition_by": (), "properties": {}, "storage_options": None}
+    assert made == [("/t", "a: bigint", named)]
+    told = "The table can be created; nothing was written" if is_dry else "/t has version 0"
+    assert capsys.readouterr().out == f"{told}\n"
+    more = ["--partition-by", "a", "--set-property", "k=v", "--storage-option", "s=1", "--if-exists", "ignore"]
+    assert main([*columns, *more]) == 0
+    given = {"partition_by": ("a",), "properties": {"k": "v"}, "storage_options": {"s": "1"}, "if_exists": "ignore"}
+    assert made[1] == ("/t", "a: bigint", {**named, **given})
