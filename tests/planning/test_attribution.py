@@ -217,6 +217,7 @@ def test_manifests_that_each_part_skips_are_counted(tmp_path):
     }.items():
         found = table.scan(condition).plan().attribution
         assert (found.groups, [part.groups_dropped for part in found.parts]) == (3, skipped), condition
+        assert found.group_name == "manifests"
 
 
 def test_files_of_which_one_bound_is_known_have_cut_bounds(tmp_path):
@@ -280,6 +281,7 @@ def test_files_that_are_not_there(table):
 def test_without_a_filter_there_are_no_parts(table):
     plan = table.scan().plan()
     assert plan.attribution.parts == [] and plan.attribution.planned == 3
+    assert plan.attribution.files == 3 and table.scan("i = 4").plan().attribution.group_name == "row groups"
     assert plan.verdicts()["verdict"].to_pylist() == ["planned"] * 3
     assert plan.why("cut").parts == ()
 
