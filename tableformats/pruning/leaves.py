@@ -166,7 +166,8 @@ class Leaf:
             found = [field.transform.bucket(v, kind) for v in self.values]
         except (ValueError, ArithmeticError):
             return None
-        assert self.matching is not None, "what is compared has an order"
+        if self.matching is None:  # of a type without an order, whose buckets nobody defines
+            return None
         domain = self.matching.domain
         by_literal = {to_domain(v, kind, domain): b for v, b in zip(self.values, found, strict=True)}
         return np.array([by_literal[literal] for literal in self.matching.literals], np.int32)
