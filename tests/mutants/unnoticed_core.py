@@ -165,4 +165,26 @@ IN_CORE: dict[str, str] = {
         for change in ("32 -> 33", "64 -> 65")
     },
     "tableformats/cli/layout.py:_shortened_paths: 0 -> 1": "where none is wide, none is cut",
+    **{
+        f"tableformats/engines/arrow/key_sets.py:_integers: {change}": "there are no NULLs, and values are read alone"
+        for change in ("False -> True", "False -> True (number 2)")
+    },
+    **{
+        f"tableformats/engines/arrow/key_sets.py:_IntegerSet.__init__: {change}": (
+            "how many slots there are decides the time alone"
+        )
+        for change in (
+            "64 -> 65",
+            "64 -> 65 (number 2)",
+            "16 * len(self._keys) -> (16 + len(self._keys))",
+            "16 -> 17",
+            "1 -> 2",
+            "1 -> 2 (number 2)",
+            "10 -> 11",
+        )
+    },
+    "tableformats/engines/arrow/metadata_columns.py:MetadataReader.__init__: 1 -> 2": (
+        "columns that are found by name have any negative ids"
+    ),
+    "tableformats/engines/arrow/projection.py:_is_plain: 1 -> 2": "a map has one field of values",
 }

@@ -166,13 +166,13 @@ def _inflated_size(data: bytes, chunk: Any, path: str) -> int:
     at, end, total = start, min(start + chunk.total_compressed_size, len(data)), 0
     while at < end:
         try:
-            fields, at = read_struct_at(data, at)
-            inflated, stored = fields[2][1], fields[3][1]
+            fields, behind = read_struct_at(data, at)
+            inflated, stored = (fields.get(key, (0, None))[1] for key in (2, 3))
             if not isinstance(inflated, int) or not isinstance(stored, int) or inflated < 0 or stored < 0:
-                raise ValueError("a size is negative")
-        except (ValueError, KeyError) as error:
+                raise ValueError("a size is missing or negative")
+        except ValueError as error:
             raise CorruptMetadataError(f"the head of a page is damaged: {error}", path=path, offset=at) from None
-        at += stored
+        at = behind + stored
         total += inflated
     return total
 
