@@ -3,6 +3,27 @@
 from __future__ import annotations
 
 OF_ICEBERG_READERS: dict[str, str] = {
+    **{
+        f"plugins/iceberg/tableformats_iceberg/avro/container.py:{change}": reason
+        for change, reason in {
+            "_decoder: 0 -> 1": "without a column of which records are left out there is no value of it",
+            "_compiled: 1 -> 2": "any negative number says that a column is of no list",
+            "_compiled: 1 -> 2 (number 2)": "any negative number says that no records are left out",
+            **dict.fromkeys(
+                (
+                    "_decode_parts: not cuts -> (cuts)",
+                    "_decode_parts.decoded: start == header.offset -> (start != header.offset)",
+                    "_decode_parts.decoded: limits if is_first else share -> (share if is_first else limits)",
+                    "_decode_parts.decoded: len(view) - stop if is_first else 0"
+                    " -> (0 if is_first else len(view) - stop)",
+                    "_decode_parts.decoded: len(view) - stop -> (len(view) + stop)",
+                    "_decode_parts.decoded: 0 -> 1",
+                ),
+                "into which parts a file is cut, and how much room they have, decides the time alone: what does not"
+                " fit is read block by block",
+            ),
+        }.items()
+    },
     "plugins/iceberg/tableformats_iceberg/deletes/delete_manifests.py:DeleteManifestReader._read_many:"
     " len(manifests) > 1 -> (len(manifests) >= 1)": "one manifest has the same entries, alone or in a group",
     "plugins/iceberg/tableformats_iceberg/deletes/partition_codes.py:row_codes: bound * column_bound"
