@@ -215,3 +215,74 @@ def test_which_manifests_are_merged(monkeypatch: pytest.MonkeyPatch) -> None:
     groups += [[0, 2], [1, 3]]
     assert producer._merged(base, stored, fresh, [0, 2, 3]) == (["made", *fresh[1:]], [2, 3], 1)
     assert asked == [(["n0"], ["r0"]), (["n1"], ["r3"])]
+
+
+class Store:
+    """Knows the manifests of an earlier try by their key, and writes down which entries are encoded."""
+
+    def __init__(self, known: Any = None) -> None:
+        self.known, self.encoded = known or {}, []  # type: ignore[var-annotated]
+
+    def find(self, key: Any) -> Any:
+        return self.known.get(key)
+
+    def encode(self, key: Any, entries: Any, spec: Any, content: int, metadata: Any) -> Any:
+        self.encoded.append((key, entries, spec, content))
+        return ["made"]
+
+
+def batch(name: str, layout: str) -> Any:
+    return SimpleNamespace(name=name, layout=SimpleNamespace(key=layout))
+
+
+@pytest.mark.parametrize(
+    ("fresh", "old", "known", "found", "encoded"),
+    [
+        ("a", "b", {}, [{"a", "b"}], [(("a", "b"), ["a", "b"])]),
+        ("", "bc", {}, [{"b", "c"}], [(("b", "c"), ["bc"])]),
+        ("ad", "", {}, [{"a", "d"}], [(("a", "d"), ["a", "d"])]),
+        ("a", "bx", {}, [{"a", "b"}], [(("a", "b"), ["a", "b"])]),
+        ("a", "x", {}, [], []),
+        ("x", "xb", {}, [{"x"}], [(("x", "x"), ["x", "x"])]),
+        ("a", "b", {("merged", ("a", "b"), 2): ["known"]}, [{"a", "b"}], []),
+    ],
+)
+def test_entries_of_one_layout_are_merged(
+    fresh: str, old: str, known: Any, found: list[Any], encoded: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of ``x`` have another layout; entries that are carried over come in groups of one layout."""
+
+    def carried(source: Any, manifests: list[Any], version: int) -> Any:
+        paths = [one.path for one in manifests]
+        for group in ([p for p in paths if p != "x"], [p for p in paths if p == "x"]):
+            if group:
+                entries = batch("".join(group), "2" if "x" in group else "1")
+                yield SimpleNamespace(manifests=[row(p) for p in group], entries=entries)
+
+    monkeypatch.setattr(snapshot_producer, "carried_entries", carried)
+    monkeypatch.setattr(snapshot_producer.EntryBatch, "concat", lambda batches: [one.name for one in batches])
+    producer: Any = object.__new__(SnapshotProducer)
+    producer.store = Store(known)
+    new_ones = [SimpleNamespace(row=row(p), entries=batch(p, "2" if p == "x" else "1")) for p in fresh]
+    base: Any = SimpleNamespace(
+        metadata={"format-version": 2},
+        snapshot=SimpleNamespace(manifests=None, metadata=SimpleNamespace(specs={3: "spec 3"}), default_spec_id=7),
+    )
+    results = producer._merged_group(base, new_ones, [row(p) for p in old])
+    assert [paths for _, paths in results] == found
+    assert [made for made, _ in results] == [["known"] if known else ["made"] for _ in found]
+    assert producer.store.encoded == [(("merged", names, 2), entries, "spec 3", 0) for names, entries in encoded]
+
+
+def test_the_spec_of_manifests_that_name_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(snapshot_producer.EntryBatch, "concat", lambda batches: None)
+    producer: Any = object.__new__(SnapshotProducer)
+    producer.store = Store()
+    base: Any = SimpleNamespace(
+        metadata={"format-version": 1},
+        snapshot=SimpleNamespace(metadata=SimpleNamespace(specs={0: "spec 0", 7: "spec 7"}), default_spec_id=7),
+    )
+    for number in (None, 0):
+        two = [SimpleNamespace(row=row(p, spec_id=number), entries=batch(p, "1")) for p in "ab"]
+        producer._merged_group(base, two, [])
+    assert [spec for _, _, spec, _ in producer.store.encoded] == ["spec 7", "spec 0"]

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from tableformats_iceberg.snapshot import IcebergSnapshot
-from tableformats_iceberg.write.commit.winners import committed_since, id_of
+from tableformats_iceberg.write.commit import winners
+from tableformats_iceberg.write.commit.winners import _Winner, committed_since, id_of
 
 import tableformats as tf
 from tableformats.plugin import TRUE, SnapshotSelector, TableChange
@@ -101,3 +104,67 @@ def test_rewrites_change_no_data(folder: Path) -> None:
     changed(folder, snapshots=content["snapshots"])
     (found,) = committed_since(before, head(folder), BLIND)
     assert (found.is_blind_append, found.data_change) == (False, False)
+
+
+def winner(change: TableChange, *manifests: Any) -> Any:
+    """Of snapshot 8."""
+    listed: Any = SimpleNamespace(manifests=manifests)
+    return _Winner(SimpleNamespace(version=8, manifest_list=listed, manifests=None), change)  # type: ignore[arg-type]
+
+
+def listed(content: int, added_files: int, added_by: int | None = 8) -> Any:
+    return SimpleNamespace(content=content, added_files=added_files, added_snapshot_id=added_by)
+
+
+def test_manifests_that_a_snapshot_added() -> None:
+    every = [listed(0, 1), listed(1, 1, 7), listed(1, 0, None), listed(0, 1, 9)]
+    assert winner(BLIND, *every)._manifests == [every[0], every[2]]
+
+
+FILES = pa.table(
+    {"path": ["a", "b", "c"], "partition": [None] * 3, "spec_id": [0] * 3, "data_sequence_number": [1, 1, 1]}
+)
+
+
+@pytest.mark.parametrize("missing", ["", "partition", "spec_id", "data_sequence_number"])
+def test_files_that_new_deletes_may_hit(missing: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of which not enough is known: all of them."""
+
+    class Reader:
+        def __init__(self, source: Any, everything: Any, report: Any) -> None:
+            """Nothing is read."""
+
+        def delete_index(self, manifests: Any) -> Any:
+            return SimpleNamespace(pairs=lambda files: (np.array([2, 0, 2]), np.array([0, 0, 1])))
+
+    monkeypatch.setattr(winners, "DeleteManifestReader", Reader)
+    files = FILES.drop_columns([missing] if missing else [])
+    assert winner(READING)._hit(files, [], []).tolist() == ([0, 1, 2] if missing else [0, 2])
+
+
+@pytest.mark.parametrize(
+    ("manifests", "removed", "read", "found"),
+    [
+        ([listed(1, 1)], FILES, None, [["b"]]),
+        ([listed(1, 1)], None, FILES, [["b"]]),
+        ([listed(1, 1)], FILES, FILES.slice(1), [["b"], ["c"]]),
+        ([listed(1, 1)], FILES.slice(0, 0), None, []),
+        ([listed(1, 1)], None, None, []),
+        ([listed(1, 0)], FILES, None, []),
+        ([listed(0, 1)], FILES, None, []),
+        ([listed(0, 1), listed(1, 2), listed(1, 0)], FILES, None, [["b"]]),
+    ],
+)
+def test_new_deletes_of_files_that_are_read_or_removed(
+    manifests: list[Any], removed: Any, read: Any, found: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def hit(self: Any, files: pa.Table, chosen: list[Any], everything: Any) -> Any:
+        asked.append(chosen)
+        return np.array([1])
+
+    monkeypatch.setattr(_Winner, "_hit", hit)
+    one = winner(TableChange("delete", removed=removed, read_files=read), *manifests)
+    assert [paths.to_pylist() for paths in one._with_new_deletes()] == found
+    assert all(chosen == [m for m in manifests if m.content == 1 and m.added_files] for chosen in asked)
