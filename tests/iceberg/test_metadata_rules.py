@@ -230,6 +230,30 @@ def test_which_fields_a_version_has() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("version", "other", "is_broken"),
+    [
+        (2, (1, 1000, "x", "identity"), False),
+        (2, (1, 1000, "a", "void"), False),
+        (2, (2, 1000, "a", "void"), False),
+        (2, (1, 1000, "a", "bucket[4]"), True),
+        (2, (2, 1000, "a", "identity"), True),
+        (3, (2, 1000, "a", "identity"), True),
+        (1, (2, 1000, "a", "identity"), False),
+    ],
+)
+def test_ids_of_partition_fields(version: int, other: tuple[int, int, str, str], is_broken: bool) -> None:
+    """They stand for one field in all specs; in version 1 they say its place alone."""
+    document = made(version, partition_specs=[spec(0, (1, 1000, "a", "identity")), spec(1, other)])
+    if version == 1:
+        document |= {"schema": document["schemas"][0], "partition-spec": []}
+        for one in document["snapshots"]:
+            del one["sequence-number"]
+        del document["last-sequence-number"]
+    said = "partition-spec: spec 1: the field id 1000 stands for another field elsewhere"
+    assert broken(document) == ([said] if is_broken else [])
+
+
 @pytest.mark.parametrize(("version", "is_broken"), [(2, False), (3, True)])
 def test_no_snapshot_is_minus_one_before_version_3(version: int, is_broken: bool) -> None:
     empty: Json = {"snapshots": [], "snapshot_log": [], "refs": {}, "current_snapshot_id": -1}

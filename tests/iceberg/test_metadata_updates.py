@@ -483,3 +483,26 @@ def test_ids_of_sort_orders(listed: list[int], fields: str, number: int) -> None
     found = apply_updates({**metadata, "default-sort-order-id": listed[-1]}, given, now_ms=START)
     assert found["default-sort-order-id"] == number
     assert [one["order-id"] for one in found["sort-orders"]] == [*dict.fromkeys([*listed, number])]
+
+
+@pytest.mark.parametrize(("version", "numbers", "last"), [(1, [1000, 1001], 1004), (2, [1005, 1003], 1005)])
+def test_ids_of_partition_fields(version: int, numbers: list[int], last: int) -> None:
+    """That of an equal field of an earlier spec, else a new one; in version 1 by the place."""
+
+    def spec(number: int, *fields: Json) -> Json:
+        return {"spec-id": number, "fields": [{"transform": "identity", **one} for one in fields]}
+
+    old = spec(1, {"source-id": 1, "name": "c1", "field-id": 1003}, {"source-id": 1, "name": "x", "field-id": 1004})
+    metadata = {**created(version), "partition-specs": [spec(0), old], "last-partition-id": 1004}
+    given = spec(9, {"source-id": 2, "name": "c2"}, {"source-id": 1, "name": "c1", "field-id": None})
+    found = apply_updates(metadata, [{"action": "add-spec", "spec": given}], now_ms=START)
+    assert [one["field-id"] for one in found["partition-specs"][2]["fields"]] == numbers
+    assert (found["partition-specs"][2]["spec-id"], found["last-partition-id"]) == (2, last)
+
+
+def test_the_time_of_a_change_is_not_before_the_last_one() -> None:
+    assert created(2, now_ms=0)["last-updated-ms"] == 0
+    metadata = created(2, now_ms=7)
+    for now, found in ((6, 7), (8, 8)):
+        again = apply_updates(metadata, [{"action": "set-location", "location": "/x"}], now_ms=now)
+        assert again["last-updated-ms"] == found

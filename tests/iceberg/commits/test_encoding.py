@@ -188,6 +188,13 @@ def in_partition(kind: Type, values: pa.Array) -> list[bytes]:
     return partition_values(values, field).to_pylist()
 
 
+def test_the_first_of_some_decimals() -> None:
+    """Whose memory goes on behind them."""
+    for count in range(4):
+        found = bound_bytes(decimals([1, -2, 300]).slice(0, count), DecimalType(38, 0), is_lower=True)
+        assert found.to_pylist() == [b"\x01", b"\xfe", b"\x01\x2c"][:count]
+
+
 @pytest.mark.parametrize(("precision", "size"), [(2, 1), (9, 4), (18, 8), (19, 9), (38, 16)])
 def test_partition_values_of_decimals_have_the_size_of_their_precision(precision: int, size: int) -> None:
     numbers = [0, 1, -1, 10**precision - 1, 1 - 10**precision, None]

@@ -464,3 +464,18 @@ def test_files_name_their_sort_order(tmp_path: Path, default: int, order: int) -
     write_table(tmp_path, location=str(tmp_path), **{"sort-orders": orders, "default-sort-order-id": default})
     tf.open_table(tmp_path).append(rows.cast(schema))
     assert tf.open_table(tmp_path).inspect.files()["sort_order_id"].to_pylist() == [order]
+
+
+def test_files_of_an_order_that_is_not_named(tmp_path: Path) -> None:
+    """Version 1 may leave out which order is the default one: it is the order 0."""
+    column = {"source-id": 1, "transform": "identity", "direction": "asc", "null-order": "nulls-first"}
+    found = begun(
+        tmp_path,
+        **{
+            "format-version": 1,
+            "last-sequence-number": None,
+            "sort-orders": [{"order-id": 0, "fields": [column]}],
+            "default-sort-order-id": None,
+        },
+    )
+    assert [one.source_id for one in found.target.sort_by] == [1] and found._producer._sort_order_id == 0
