@@ -320,3 +320,9 @@ def test_dates_are_compared_in_the_type_of_the_bound() -> None:
     known = Range(bound, bound, *(np.ones(1, np.uint8) for _ in range(3)))
     (one,) = differences(task_of(None), facts, {1: [known]}, [column])
     assert one.rule == "bounds" and one.filter == "n = DATE '2020-01-02'"
+
+
+def test_what_nobody_counted_is_not_told() -> None:
+    """A footer may count neither NULLs nor NaNs."""
+    assert said(DOUBLE, FileFacts(3, is_footer=True), range_of(DOUBLE, 1.0, 1.0, null=0, nan=0)) == []
+    assert said(TEXT, FileFacts(3, is_footer=True), range_of(TEXT, None, None, value=0, null=0)) == []
