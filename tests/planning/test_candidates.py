@@ -154,3 +154,53 @@ def test_bounds_of_several_batches(counts: bool) -> None:
     assert found.lower[1].to_pylist() == [1, 2, 7]
     assert (found.record_count is not None) is counts
     assert first.asked == [None, None] and second.asked == [[2], [2]]
+
+
+class Known:
+    """Statistics that give these bounds, whatever is asked."""
+
+    def __init__(self, **sides: dict[int, pa.Array]) -> None:
+        self.found = Bounds()
+        for name, columns in sides.items():
+            getattr(self.found, name).update(columns)
+
+    def bounds_or_counts(self, columns: Any, rows: Any, counted: Any) -> Bounds:
+        return self.found
+
+
+def decoded(counted: set[int], *parts: tuple[int, Known | None]) -> Bounds:
+    """The bounds of a text and a number, from the statistics of batches with so many files each."""
+    columns = [Field(1, "s", primitive("string")), Field(2, "n", primitive("int"))]
+
+    def of_batches(wanted: Any) -> Any:
+        for number, (n, _) in enumerate(parts):
+            yield SimpleNamespace(rows=None, start=0, stop=n, number=number), np.arange(n)
+
+    block: Any = SimpleNamespace(of_batches=of_batches)
+    batches = [SimpleNamespace(statistics=statistics) for _, statistics in parts]
+    context: Any = SimpleNamespace(block=block, batch_of=lambda batch: batches[batch.number])
+    return _decode(context, columns, frozenset(counted), np.arange(sum(n for n, _ in parts)))
+
+
+def test_bounds_of_batches_that_say_different_things() -> None:
+    texts, counts = pa.array(["a", None]), pa.array([3], pa.int64())
+    some = 2, Known(lower={1: texts}, upper={1: texts}, null_count={2: pa.array([0, 1], pa.int64())})
+    other = 1, Known(null_count={1: counts}, nan_count={2: counts}, upper={2: pa.array([5], pa.int32())})
+    found = decoded(set(), some, other, (1, None))
+    assert found.lower[1].to_pylist() == found.upper[1].to_pylist() == ["a", None, None, None]
+    assert found.lower[1].type == pa.string() and 2 not in found.lower
+    assert found.upper[2].to_pylist() == [None, None, 5, None] and found.upper[2].type == pa.int32()
+    assert found.null_count[1].to_pylist() == [None, None, 3, None]
+    assert found.null_count[2].to_pylist() == [0, 1, None, None] and found.null_count[2].type == pa.int64()
+    assert found.nan_count[2].to_pylist() == [None, None, 3, None] and not found.value_count
+
+
+def test_bounds_that_only_some_batches_give_where_counts_are_asked() -> None:
+    """They would be taken for those of all files."""
+    texts, counts = pa.array(["a"]), pa.array([3], pa.int64())
+    whole = 1, Known(lower={1: texts}, upper={1: texts}, null_count={1: counts})
+    assert not decoded({1}, whole, (1, Known(null_count={1: counts}))).lower
+    found = decoded({1}, whole, whole)
+    assert found.lower[1].to_pylist() == ["a", "a"] and found.null_count[1].to_pylist() == [3, 3]
+    assert decoded({1}, whole, (1, None)).null_count[1].to_pylist() == [3, None]
+    assert decoded({2}, whole, (1, None)).lower[1].to_pylist() == ["a", None]
