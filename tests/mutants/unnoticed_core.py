@@ -188,4 +188,7 @@ IN_CORE: dict[str, str] = {
     ),
     "tableformats/engines/arrow/projection.py:_is_plain: 1 -> 2": "a map has one field of values",
     "tableformats/planning/block_pruning.py:_pruned: 0 -> 1 (number 3)": "where no files are left, nobody asks of them",
+    "tableformats/planning/block_pruning.py:_pruned: masks or {} -> ((masks) and ({}))": (
+        "what is not kept is evaluated again"
+    ),
 }

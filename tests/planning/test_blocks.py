@@ -247,3 +247,16 @@ def test_sums_and_rows() -> None:
     values = pa.array([1, 2, 3])
     assert take_rows(values, None) is values and take_rows(None, np.array([0])) is None
     assert take_rows(values, np.array([2, 0])).to_pylist() == [3, 1]  # type: ignore[union-attr]
+
+
+def test_hashes_of_keys_of_several_batches() -> None:
+    def hashed(*hashes: int) -> Any:
+        return np.array(hashes, np.uint64)
+
+    sizes = [1, 2], [3], [4]
+    reads = [read_of(batch_of(some), number, hashes=hashed(*some)) for number, some in enumerate(sizes)]
+    for count in (1, 2, 3):
+        (block,) = built(*reads[:count])
+        assert block.hashes is not None and block.hashes.tolist() == block.sizes.tolist() == [1, 2, 3, 4][: count + 1]
+    (some,) = built(reads[0], read_of(batch_of([9]), 1))
+    assert some.hashes is None and some.sizes.tolist() == [1, 2, 9]
