@@ -16,7 +16,7 @@ from tableformats_iceberg.files.strict_json import Node
 from tableformats_iceberg.metadata.schema import parse_schema
 from tableformats_iceberg.metadata.table_metadata import parse_metadata
 from tableformats_iceberg.write.create import create_updates
-from tableformats_iceberg.write.metadata_change import changes_of
+from tableformats_iceberg.write.metadata_change import _is_ancestor, changes_of
 from tableformats_iceberg.write.metadata_updates import apply_updates
 from tableformats_iceberg.write.requirements import failed_requirement
 from tableformats_iceberg.write.schema_change import changed_name_mapping, changed_properties
@@ -370,6 +370,26 @@ def test_a_column_and_its_partition_field_go_together() -> None:
         changed(metadata, MetadataChange(schema=without))
     after = changed(metadata, MetadataChange(schema=without, partition_by=[]))
     assert after["default-spec-id"] == 1
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "found"),
+    [
+        (1, 3, True),
+        (2, 2, True),
+        (3, 1, False),
+        (None, 3, False),
+        (3, None, False),
+        (None, None, False),
+        (1, 9, False),
+        (9, 9, True),
+        (1, 5, False),
+        (5, 4, True),
+    ],
+)
+def test_which_snapshots_descend_from_others(older: int | None, newer: int | None, found: bool) -> None:
+    """3 follows 2, which follows 1; 4 and 5 follow each other, which is damage, and no reason not to answer."""
+    assert _is_ancestor(older, newer, {1: None, 2: 1, 3: 2, 4: 5, 5: 4}) is found
 
 
 def test_an_unsorted_order_is_the_order_0() -> None:

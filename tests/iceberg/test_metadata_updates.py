@@ -263,6 +263,17 @@ def test_a_clock_that_goes_back_does_not_disorder_the_logs() -> None:
     assert metadata["metadata-log"] == [{"timestamp-ms": START + 100_000, "metadata-file": "v1"}]
 
 
+def test_a_log_in_disorder_goes_on_from_its_last_entry() -> None:
+    """Clocks of other writers differ by some seconds."""
+    metadata = created(2)
+    for number, at in ((1, START), (2, START)):
+        metadata = apply_updates(metadata, append(metadata, number, at), now_ms=at)
+    first, second = metadata["snapshot-log"]
+    metadata["snapshot-log"] = [{**first, "timestamp-ms": START + 500}, second]
+    metadata = apply_updates(metadata, append(metadata, 3, START + 7), now_ms=START + 7)
+    assert [entry["timestamp-ms"] - START for entry in metadata["snapshot-log"]] == [500, 0, 7]
+
+
 def test_snapshots_that_were_never_current_for_readers_are_not_in_the_log() -> None:
     metadata = created(2)
     both = append(metadata, 1, START + 1)

@@ -317,3 +317,14 @@ def test_properties_that_name_columns() -> None:
         prefix + "m.element": "l.element",
     }
     assert changed_properties(given, old, BASE) == {}
+
+
+@pytest.mark.parametrize("column", [S, L, M], ids=["struct", "list", "map"])
+@pytest.mark.parametrize("kind", [S.type, L.type, M.type, INT], ids=["struct", "list", "map", "int"])
+def test_nested_columns_do_not_become_others(column: Field, kind: Type) -> None:
+    if kind == column.type:
+        return
+    for old, new in ((column, replace(column, type=kind)), (B, replace(B, type=column.type))):
+        with pytest.raises(tf.UnsupportedFeatureError, match="does not become") as caught:
+            changed(*(new if f is old else f for f in (ID, B, S, L, M)))
+        assert caught.value.field == old.name
