@@ -108,9 +108,11 @@ class CachedFooters:
         return self._footer if self._identity_of(source) == self._identity else None
 
     def keep(self, source: pa.NativeFile, footer: ParquetFooter) -> None:
-        """Cache the footer that was read from ``source``."""
+        """Cache the footer of ``source``, if it was read."""
+        if footer is self._footer:
+            return
         identity = self._identity_of(source)
-        if identity is not None and footer is not self._footer:
+        if identity is not None:
             self._cache.keep(self._key, (identity, footer), footer.nbytes)
 
     def _identity_of(self, source: pa.NativeFile) -> Hashable:
