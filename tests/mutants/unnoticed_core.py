@@ -191,4 +191,12 @@ IN_CORE: dict[str, str] = {
     "tableformats/planning/block_pruning.py:_pruned: masks or {} -> ((masks) and ({}))": (
         "what is not kept is evaluated again"
     ),
+    """tableformats/planning/blocks.py:_kind: "record_count" in batch.files.schema.names"""
+    """ -> ('record_count' not in batch.files.schema.names)""": "kinds are compared with each other",
+    **{
+        f"tableformats/planning/cache/block_cache.py:BlockCache.bind_snapshot: {change}": (
+            "there is no entry below more commits than there are, and which keys name the others decides nothing"
+        )
+        for change in ("1 -> 2", "1 -> 2 (number 2)")
+    },
 }
