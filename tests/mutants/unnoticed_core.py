@@ -199,4 +199,15 @@ IN_CORE: dict[str, str] = {
         )
         for change in ("1 -> 2", "1 -> 2 (number 2)")
     },
+    **{
+        f"tableformats/planning/planner.py:_Planner.{change}": reason
+        for change, reason in {
+            "_read: 2 -> 3": "no part has so many batches",
+            "_read: 63 -> 64": "no part has so many batches",
+            "_read_ahead: self.storage.is_local or self.reader is not None or self.disk_cache.is_enabled"
+            " -> ((self.storage.is_local) and (self.reader is not None) and (self.disk_cache.is_enabled))": (
+                "what is read ahead decides the time alone"
+            ),
+        }.items()
+    },
 }
