@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from tableformats_iceberg.avro.container import Header, Want, decodes_at_once, read_columns, read_header
+from tableformats_iceberg.avro.decode_program import compile_program
 
 from tableformats.errors import CorruptMetadataError, LimitExceededError
 from tableformats.limits import Limits
@@ -184,3 +185,25 @@ def test_schemas_that_are_none(schema: Any, message: str) -> None:
         read_columns(container(schema, []), WANTS, (), "m")
     assert (caught.value.message, caught.value.path) == (message, "m")
     assert caught.value.hint == "The Avro file's schema is damaged"
+
+
+LONG_NAME = "n" * 300
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        LONG_NAME,
+        {"type": "record", "name": LONG_NAME, "fields": [{"name": "a", "type": LONG_NAME}]},
+        {"type": "record", "name": LONG_NAME},
+        {"type": "fixed", "name": LONG_NAME, "size": -1},
+        {"type": "enum", "name": LONG_NAME, "symbols": []},
+    ],
+    ids=["unknown", "recursive", "without fields", "fixed", "enum"],
+)
+def test_long_names_are_cut(schema: Any) -> None:
+    """Where an error names a type."""
+    whole = {"type": "record", "name": "r", "fields": [{"name": "x", "type": schema}]}
+    with pytest.raises(CorruptMetadataError) as caught:
+        compile_program(whole, (), 0, "m")
+    assert (caught.value.field, caught.value.path) == (LONG_NAME[:200], "m")

@@ -335,3 +335,13 @@ def test_manifests_are_read_alone_where_one_of_them_is_kept(monkeypatch: pytest.
         [("c", "/t/c")],
     ]
     assert asked == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("keys", [[], [None], ["a", None, "bc", "a"]])
+def test_keys_that_are_texts(tmp_path: Path, keys: list[str | None]) -> None:
+    """Also of a file without rows, or without texts."""
+    pq.write_table(pa.table({"a": pa.array(keys, pa.string())}), tmp_path / "e")
+    reader = Reader(tmp_path)
+    reader._find_field = {1: Field(1, "a", primitive("string"))}.get
+    found = reader.equality_deletes({"path": str(tmp_path / "e"), "file_format": "parquet", "equality_ids": [1]})
+    assert found["1"].to_pylist() == keys and found["1"].type == pa.string()

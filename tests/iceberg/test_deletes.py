@@ -335,6 +335,17 @@ def test_vectors_round_trip(positions: list[int]) -> None:
     assert sorted(parse_deletion_vector(blob(positions), "p", 0, len(positions), limits=limits)) == sorted(positions)
 
 
+@pytest.mark.parametrize("size", [0, 11, 12])
+def test_vectors_without_a_bitmap(size: int) -> None:
+    """Of 12 bytes there is all that is around a bitmap, which itself is damaged then."""
+    body = b"\xd1\xd3\x39\x64"
+    whole = struct.pack(">I", len(body)) + body + struct.pack(">I", zlib.crc32(body))
+    with pytest.raises(CorruptMetadataError) as caught:
+        parse_deletion_vector(whole[:size], "p", 100)
+    assert (f"it has {size} bytes" in str(caught.value)) is (size < 12)
+    assert caught.value.offset == (100 if size < 12 else 108)
+
+
 def test_damaged_vectors() -> None:
     good = blob([1, 3, 5])
     for position in range(len(good)):

@@ -66,6 +66,14 @@ def test_row_codes(data: st.DataObject) -> None:
     assert equal == [[a == b for b in rows] for a in rows]
 
 
+def test_row_codes_of_chunks_of_several_types() -> None:
+    """Those of one value are the same, as of a column that became wider."""
+    codes, _ = row_codes([[pa.array([1, 2, None], pa.int64()), pa.array([2, 1, 3], pa.int32())]], 6)
+    assert [[a == b for b in codes.tolist()] for a in codes.tolist()] == [
+        [a == b for b in (1, 2, None, 2, 1, 3)] for a in (1, 2, None, 2, 1, 3)
+    ]
+
+
 @pytest.mark.parametrize("count", [1, 2, 3, 6])
 def test_row_codes_of_columns_with_many_values(count: int) -> None:
     """Which together have more combinations than 64 bits."""

@@ -12,6 +12,7 @@ OF_ICEBERG_READERS: dict[str, str] = {
             **dict.fromkeys(
                 (
                     "_decode_parts: not cuts -> (cuts)",
+                    "_decode_parts: 1 -> 2",
                     "_decode_parts.decoded: start == header.offset -> (start != header.offset)",
                     "_decode_parts.decoded: limits if is_first else share -> (share if is_first else limits)",
                     "_decode_parts.decoded: len(view) - stop if is_first else 0"
@@ -24,8 +25,21 @@ OF_ICEBERG_READERS: dict[str, str] = {
             ),
         }.items()
     },
-    "plugins/iceberg/tableformats_iceberg/deletes/delete_manifests.py:DeleteManifestReader._read_many:"
-    " len(manifests) > 1 -> (len(manifests) >= 1)": "one manifest has the same entries, alone or in a group",
+    **{
+        f"plugins/iceberg/tableformats_iceberg/deletes/{change}": reason
+        for change, reason in {
+            "delete_index.py:_taken: 0 -> 1 (number 2)": "nothing is taken, wherever it begins",
+            "delete_pruning.py:without_disjoint: 0 -> 1": "there are as many rows of files as of deletes",
+            "partition_codes.py:_column_codes: 2 -> 3": "codes are below a greater bound, too",
+            "partition_codes.py:_column_codes: 1 -> 2 (number 2)": "codes are below a greater bound, too",
+            **{
+                f"delete_manifests.py:DeleteManifestReader._read_many: {change}": (
+                    "manifests have the same entries, alone or in a group"
+                )
+                for change in ("len(manifests) > 1 -> (len(manifests) >= 1)", "1 -> 2")
+            },
+        }.items()
+    },
     "plugins/iceberg/tableformats_iceberg/deletes/partition_codes.py:row_codes: bound * column_bound"
     " -> (bound + column_bound)": "codes are made smaller one column later, when they are below 2**62 still",
     "plugins/iceberg/tableformats_iceberg/verification/entry_columns.py:_splits: 1 -> 2": (

@@ -362,7 +362,7 @@ def _member(table: pa.Table, names: list[str], column: _Column, path: str, limit
     if pa.types.is_dictionary(array.type):
         if column is _PATH_COLUMN and array.type.value_type == pa.string():
             return array
-        size = pc.sum(pc.binary_length(array.dictionary).take(array.indices)).as_py() or 0
+        size = pc.sum(pc.binary_length(array.dictionary).take(array.indices), min_count=0).as_py()
         limits.check("decoded_bytes", size, "bytes of a column of a delete file", path=path, field=column.name)
         array = array.dictionary_decode()
     target = arrow_type(column.type)
