@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import os
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -72,6 +73,7 @@ def test_files_that_nothing_names(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert lines_of(capsys, 0, "orphans", log.root, "--older-than", "0m") == none
     for name in ("a", "b"):
         (log.root / f"{name}.parquet").write_bytes(b"12345")
+        os.utime(log.root / f"{name}.parquet", (1_700_000_000, 1_700_000_000))
     last = "2 files that nothing names, 10 B. Nothing was deleted"
     lines = lines_of(capsys, 0, "orphans", log.root, "--older-than", "0m")
     assert len(lines) == 4 and lines[0].split() == ["path", "size", "modified"] and lines[3] == last
