@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -193,6 +194,21 @@ def raised(name: str, base: type[Exception] = Exception) -> Exception:
     return type(name, (base,), {})()
 
 
+def expect_outcome(attempt: Callable[[Callable[[], None]], Any], fault: Exception | None, outcome: Any) -> None:
+    """Attempt a commit that ends in ``fault``: it has the outcome, or the fault is raised."""
+
+    def write() -> None:
+        if fault is not None:
+            raise fault
+
+    if outcome == "raised":
+        assert fault is not None
+        with pytest.raises(type(fault)):
+            attempt(write)
+    else:
+        assert attempt(write) is outcome
+
+
 @pytest.mark.parametrize(
     ("fault", "outcome"),
     [
@@ -208,16 +224,7 @@ def raised(name: str, base: type[Exception] = Exception) -> Exception:
     ],
 )
 def test_errors_of_pyiceberg(fault: Exception | None, outcome: Any) -> None:
-    def write() -> None:
-        if fault is not None:
-            raise fault
-
-    if outcome == "raised":
-        assert fault is not None
-        with pytest.raises(type(fault)):
-            commits._attempt(write)
-    else:
-        assert commits._attempt(write) is outcome
+    expect_outcome(lambda write: commits._attempt(write), fault, outcome)
 
 
 def of_aws(code: str | None, status: int | None = 400) -> Exception:
@@ -247,16 +254,7 @@ def of_aws(code: str | None, status: int | None = 400) -> Exception:
     ],
 )
 def test_errors_of_aws(fault: Exception | None, outcome: Any) -> None:
-    def write() -> None:
-        if fault is not None:
-            raise fault
-
-    if outcome == "raised":
-        assert fault is not None
-        with pytest.raises(type(fault)):
-            attempted(write, ("Lost",))
-    else:
-        assert attempted(write, ("Lost",)) is outcome
+    expect_outcome(lambda write: attempted(write, ("Lost",)), fault, outcome)
 
 
 @pytest.mark.parametrize(

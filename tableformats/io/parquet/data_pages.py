@@ -146,17 +146,13 @@ def decompress_into(stored: memoryview, out: memoryview) -> None:
 
 
 def decompressed(codec: int, stored: memoryview, size: int) -> memoryview:
-    """uint8[size]: the bytes before compression.
+    """uint8[size]: what ``stored`` is before compression in ZSTD, by Arrow.
 
     Raises
     ------
     ValueError
-        They are others, or it is not known of the codec (:func:`decompresses`).
+        It is something else, or the codec is another one.
     """
-    if decompresses_quickly(codec):
-        found = memoryview(pa.allocate_buffer(size)).cast("B")
-        decompress_into(stored, found)
-        return found
     if codec != ZSTD:
         raise ValueError(f"pages in the codec {codec} are not read")
     try:
