@@ -231,6 +231,8 @@ def in_forks(
         asked.append({**place, "tests": tests})
     plan = copy.root / "forked.json"
     plan.write_text(json.dumps(asked))
+    out = plan.with_name("forked.json.out")
+    out.unlink(missing_ok=True)
     files = sorted({test.partition("::")[0] for one in asked for test in one["tests"]})
     command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.mutants.forked", "-p", "no:cacheprovider"]
     environment = {**copy.environment, "TABLEFORMATS_FORKED": str(plan), "PYTHONDONTWRITEBYTECODE": "1"}
@@ -243,7 +245,6 @@ def in_forks(
         stdout=subprocess.DEVNULL,
         check=False,
     )
-    out = plan.with_name("forked.json.out")
     said = {number: one["tests"] for number, one in enumerate(asked)}
     for line in out.read_text().splitlines() if out.exists() else []:
         one = json.loads(line)
