@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tableformats.engines.arrow.values.calendars import proleptic_days
+from tableformats.engines.arrow.values.calendars import OldCalendar, OldCalendars, proleptic_days
 from tableformats.errors import UnsupportedFeatureError
 from tableformats.schema import Field, ListType, MapType, PrimitiveType, StructType, primitive
 from tableformats.table.table import Snapshot
@@ -139,6 +139,46 @@ def test_instants_of_utc(tmp_path: Path, version: str, int96: bool, footer: dict
     wanted = pa.array(INSTANTS) if is_old else old_instants()
     assert found.scan().to_arrow()["t"].cast(pa.int64()).to_pylist() == wanted.cast(pa.int64()).to_pylist()
     assert (len(values(found, "t", where="t = TIMESTAMP '0001-01-01 07:30:01.000005Z'")) == 1) is is_old
+
+
+DATES_ASKED, INT96_ASKED = b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96"
+
+
+@pytest.mark.parametrize(
+    ("version", "asked", "dates", "int96"),
+    [
+        (b"2.4.8", (), True, True),
+        (b"2.10", (), True, True),
+        (b"3.0.0", (), False, True),
+        (b"3.0.3", (DATES_ASKED,), True, True),
+        (b"3.1.0", (), False, False),
+        (b"3.1.0", (DATES_ASKED,), True, False),
+        (b"3.1.0", (INT96_ASKED,), False, True),
+        (b"4.0.1", (DATES_ASKED, INT96_ASKED), True, True),
+        (b"10.0.0", (), False, False),
+        (b"odd", (), False, False),
+        (b"odd", (INT96_ASKED,), False, True),
+        (None, (DATES_ASKED, INT96_ASKED), False, False),
+    ],
+)
+def test_columns_in_the_old_calendar(version: bytes | None, asked: tuple[bytes, ...], dates: bool, int96: bool) -> None:
+    footer = dict.fromkeys(asked, b"") | ({} if version is None else {b"org.apache.spark.version": version})
+    assert OldCalendars.of(footer) == (OldCalendars(None, dates, int96) if dates or int96 else None)
+    zoned = OldCalendars.of({**footer, b"org.apache.spark.timeZone": b"Europe/\xff"})
+    assert zoned is None or zoned.zone == "Europe/\N{REPLACEMENT CHARACTER}"
+    for physical, kind, is_old in (
+        ("INT96", pa.timestamp("ns"), int96),
+        ("INT32", pa.date32(), dates),
+        ("INT64", pa.timestamp("us", "UTC"), dates),
+        ("INT64", pa.timestamp("us"), False),
+        ("INT32", pa.int32(), False),
+    ):
+        assert zoned is None or zoned.of_column(physical, kind) == (OldCalendar(zoned.zone) if is_old else None)
+
+
+@pytest.mark.parametrize("footer", [None, {}])
+def test_footers_that_say_nothing(footer: dict[bytes, bytes] | None) -> None:
+    assert OldCalendars.of(footer) is None
 
 
 def test_timestamps_without_zone_are_younger(tmp_path: Path) -> None:

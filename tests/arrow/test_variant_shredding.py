@@ -239,6 +239,27 @@ def test_large_arrays_and_objects(count: int) -> None:
     assert whole([{"metadata": metadata, "typed_value": typed}], kind) == [dict(zip(names, range(count), strict=True))]
 
 
+@pytest.mark.parametrize(
+    ("size", "width"), [(0xFF, 1), (0x100, 2), (0x1FF, 2), (0xFFFF, 2), (0x1_0000, 3), (0x2_0000, 3)]
+)
+def test_widths_of_offsets(size: int, width: int) -> None:
+    """An array and an object take as many bytes for an offset as the size of their members needs."""
+    text = "x" * (size - 5)  # a long text has a header and its length in front of it
+    group = pa.array(
+        [{"metadata": EMPTY, "typed_value": [{"typed_value": text}]}], shredded(pa.list_(part(pa.string())))
+    )
+    stored = unshredded(group)[1].to_pylist()[0]
+    assert stored[:2] == bytes([(width - 1) << 2 | 3, 1])
+    assert stored[2 : 2 + 2 * width] == bytes(width) + size.to_bytes(width, "little")
+    assert len(stored) == 2 + 2 * width + size and decoded({"metadata": EMPTY, "value": stored}) == [text]
+    row = {"metadata": metadata_of("a"), "typed_value": {"a": {"typed_value": text}}}
+    group = pa.array([row], shredded(pa.struct([("a", part(pa.string()))])))
+    stored = unshredded(group)[1].to_pylist()[0]
+    assert stored[:3] == bytes([(width - 1) << 2 | 2, 1, 0])
+    assert stored[3 : 3 + 2 * width] == bytes(width) + size.to_bytes(width, "little")
+    assert decoded({"metadata": metadata_of("a"), "value": stored}) == {"a": text}
+
+
 @pytest.mark.parametrize("kind", [pa.large_list, lambda element: pa.list_(element, 2)])
 def test_lists_of_every_layout(kind: Any) -> None:
     row = {"metadata": EMPTY, "typed_value": [{"typed_value": 1}, {"typed_value": None}]}

@@ -210,6 +210,11 @@ def test_tables_without_row_ids(history: History) -> None:
         ([("a", 0, 10), ("b", 5, 5), ("c", 9, 1)], ["'b' and 'a' share row ids", "'c' and 'a' share row ids"]),
         ([("a", 0, 0), ("b", 0, 1), ("c", 1, 1)], []),
         ([("a", None, 10), ("b", 0, 10)], []),
+        ([("a", -1, 1), ("b", 0, 10)], ["'a' has the base row id -1"]),
+        (
+            [("a", -9, 2), ("b", -8, 9), ("c", 0, 1)],
+            [*(f"'{n}' has the base row id {i}" for n, i in (("a", -9), ("b", -8))), "'c' and 'b' share row ids"],
+        ),
     ],
 )
 def test_files_that_share_row_ids(history: History, files: list[Any], said: list[str]) -> None:

@@ -13,11 +13,12 @@ import pytest
 from tableformats_delta.format import DeltaFormat
 from tableformats_delta.log import listing as log_module
 from tableformats_delta.statistics import log_statistics as statistics
+from tableformats_delta.table import DeltaTable
 
 import tableformats as tf
-from tableformats.errors import CorruptMetadataError
+from tableformats.errors import CorruptMetadataError, SnapshotNotFoundError
 from tableformats.io.storage import FileInfo, Storage
-from tableformats.plugin import MetadataCache, OpenOptions
+from tableformats.plugin import MetadataCache, OpenOptions, SnapshotSelector
 from tableformats.table.table import Table
 from tests.support.delta_log import (
     ADD_FIELDS,
@@ -219,6 +220,23 @@ def test_a_table_of_a_store(log: DeltaLog) -> None:
     assert caught.value.path is not None
     assert caught.value.path.endswith(f"{30:020d}.json")
     store.rm("/store", recursive=True)
+
+
+@pytest.mark.parametrize("is_local", [True, False])
+def test_the_version_that_is_asked_for(tmp_path: Path, is_local: bool) -> None:
+    log = DeltaLog(tmp_path / "t").start().commit(1, add("a")).commit(2, add("b"))
+    root = str(log.root)
+    if not is_local:
+        fsspec = pytest.importorskip("fsspec")
+        fsspec.filesystem("memory").put(root, "/asked/t", recursive=True)
+        root = "memory://asked/t"
+    table = DeltaTable(Storage(root), MetadataCache(0))
+    assert table.snapshot(SnapshotSelector()).version == 2
+    for version in (0, 1, 2):
+        assert table.snapshot(SnapshotSelector(version=version)).version == version
+    for missing in (SnapshotSelector(version=3), SnapshotSelector(branch="b"), SnapshotSelector(tag="t")):
+        with pytest.raises(SnapshotNotFoundError):
+            table.snapshot(missing)
 
 
 class TestCache:

@@ -120,6 +120,26 @@ def test_planted_faults(tmp_path: Path, told: dict[str, Any], rule: str, column:
     assert not table.verify_stats(columns="f" if column != "f" else "i") or column is None
 
 
+@pytest.mark.parametrize("deep", [False, True])
+def test_files_of_a_store(tmp_path: Path, deep: bool) -> None:
+    """One that is missing is told as well."""
+    fsspec = pytest.importorskip("fsspec")
+    built = Built(tmp_path / "t")
+    rows: dict[str, Sequence[Any]] = {"i": [1, 9], "s": ["a", "b"], "f": [0.5, 1.0]}
+    built.file(rows, {"i": 1}, {"i": 9})
+    wrong = built.file(rows, {"i": 1}, {"i": 8})
+    missing = built.file(rows, {"i": 1}, {"i": 9})
+    (tmp_path / "t" / missing).unlink()
+    fsspec.filesystem("memory").put(str(tmp_path / "t"), "/stats/t", recursive=True)
+    found = tf.open_table("memory://stats/t").verify_stats(deep)
+    assert sorted((Path(one.path).name, one.rule, one.column) for one in found) == [
+        (wrong, "bounds", "i"),
+        (missing, "unreadable-file", None),
+    ]
+    assert (found.files, found.by_rows if deep else found.by_footer) == (3, 2)
+    fsspec.filesystem("memory").rm("/stats", recursive=True)
+
+
 def test_rows_decide_where_a_footer_may_be_cut_or_rows_are_deleted(tmp_path: Path) -> None:
     rows: dict[str, Sequence[Any]] = {"i": [0, 5, 9], "s": ["a", "b", "c"], "f": [1.0, 2.0, 3.0]}
     for position, left in ((0, [5, 9]), (2, [0, 5])):

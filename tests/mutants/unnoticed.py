@@ -17,6 +17,7 @@ TUNED = frozenset(
         "_COMMIT_FILES",
         "_FEW",
         "_FEWEST_CODED",
+        "_FEWEST_ROWS",
         "_FEW_ACTIONS",
         "_FEW_BYTES",
         "_FEW_FILES",

@@ -156,6 +156,23 @@ IN_CORE: dict[str, str] = {
     },
     "tableformats/engines/arrow/counting.py:count: live >= 0 -> (live > 0)": "a file without rows adds none",
     "tableformats/cli/output.py:_json_text: False -> True (number 2)": "numbers that JSON lacks are texts by then",
+    **{
+        f"tableformats/engines/arrow/values/calendars.py:_numbers: {change}": reason
+        for change, reason in {
+            "0 -> 1": "what stands for NULL is not looked at",
+            "False -> True": "a copy has the same numbers",
+        }.items()
+    },
+    **{
+        f"tableformats/engines/arrow/statistics_checks.py:check_files: {change}": (
+            "how many files are looked at together decides the time alone"
+        )
+        for change in (
+            "is_local or deep -> ((is_local) and (deep))",
+            "thread_count() if is_local or deep else _STORE_THREADS"
+            " -> (_STORE_THREADS if is_local or deep else thread_count())",
+        )
+    },
     "tableformats/engines/arrow/counting.py:_add_unknown: total >= limit -> (total > limit)": (
         "what is beyond the limit is cut off"
     ),

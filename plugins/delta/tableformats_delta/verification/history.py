@@ -188,9 +188,12 @@ class History:
         known = [
             (base, record_count({"stats": text}) or 0, path) for base, text, path in files if isinstance(base, int)
         ]
-        end, before = -1, None
+        end, before = 0, None
         for base, rows, path in sorted(known, key=lambda one: one[:2]):
             if base < end:
-                yield violation("row-ids", f"{path!r} and {before!r} share row ids", None, self.version)
+                what = f"{path!r} has the base row id {base}"
+                if before is not None:
+                    what = f"{path!r} and {before!r} share row ids"
+                yield violation("row-ids", what, None, self.version)
             if base + rows > end:
                 end, before = base + rows, path
