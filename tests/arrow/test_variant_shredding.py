@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tableformats.engines.arrow.values.variant_shredding import MalformedVariantError, unshredded
+from tableformats.engines.arrow.values.variant_shredding import MalformedVariantError, _packed, _width, unshredded
 from tests.support.examples import examples
 from tests.support.variants import decoded, metadata_of, object_of
 
@@ -225,18 +225,39 @@ def test_scalars(kind: pa.DataType, values: list[Any], skipped: int) -> None:
 
 @pytest.mark.parametrize("count", [0, 1, 255, 256, 70_000])
 def test_large_arrays_and_objects(count: int) -> None:
-    """Counts, ids and offsets of one, two and three bytes."""
+    """Counts, ids and offsets of one, two and three bytes. Counts of more than 255 members take four bytes."""
     row = {"metadata": EMPTY, "value": None, "typed_value": [{"typed_value": i} for i in range(count)]}
     assert whole([row], pa.list_(part(pa.int64()))) == [list(range(count))]
     if count > 256:
         return
+    stored = unshredded(pa.array([row], shredded(pa.list_(part(pa.int64())))))[1].to_pylist()[0]
+    assert (stored[0] >> 4 & 1, stored[1 : 5 if count > 255 else 2]) == (
+        count > 255,
+        count.to_bytes(4 if count > 255 else 1, "little"),
+    )
     names = [f"{i:06d}" for i in range(count)]
     text_of_names = "".join(names).encode()
     offsets = b"".join((6 * i).to_bytes(2, "little") for i in range(count + 1))
     metadata = b"\x41" + count.to_bytes(2, "little") + offsets + text_of_names
     kind = pa.struct([(name, part(pa.int64())) for name in reversed(names)])
     typed = {name: {"typed_value": i} for i, name in enumerate(names)}
-    assert whole([{"metadata": metadata, "typed_value": typed}], kind) == [dict(zip(names, range(count), strict=True))]
+    row = {"metadata": metadata, "typed_value": typed}
+    assert whole([row], kind) == [dict(zip(names, range(count), strict=True))]
+    stored = unshredded(pa.array([row], shredded(kind)))[1].to_pylist()[0]
+    assert (stored[0] >> 6 & 1, stored[1 : 5 if count > 255 else 2]) == (
+        count > 255,
+        count.to_bytes(4 if count > 255 else 1, "little"),
+    )
+
+
+@pytest.mark.parametrize(("number", "width"), [(0, 1), (255, 1), (256, 2), (1 << 24, 4), (0xFFFF_FFFF, 4)])
+def test_numbers_of_every_width(number: int, width: int) -> None:
+    assert _width(number) == width and _packed([0, number], width) == bytes(width) + number.to_bytes(width, "little")
+
+
+def test_variants_of_4_gib() -> None:
+    with pytest.raises(MalformedVariantError, match="4 GiB or more"):
+        _packed([0, 1 << 32], _width(1 << 32))
 
 
 @pytest.mark.parametrize(

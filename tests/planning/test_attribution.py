@@ -255,8 +255,20 @@ def test_only_columns_that_lack_statistics_are_blamed(table):
     assert part.kept_by == {Reason.NO_STATISTICS: ("i", "x"), Reason.WITHIN_BOUNDS: ("x",)}
 
 
+def test_partition_values_say_enough_of_a_file(tmp_path):
+    """A column whose range is known from them does not lack statistics."""
+    found = table_of([(0, (0, 5), None), (1, None, None)], tmp_path / "t").scan("a + p = 3").plan().attribution
+    (part,) = found.parts
+    assert part.kept == {Reason.WITHIN_BOUNDS: 1, Reason.NO_STATISTICS: 1}
+    assert part.kept_by == {Reason.WITHIN_BOUNDS: ("a",), Reason.NO_STATISTICS: ("a",)}
+
+
 def test_nan_absent_drops_what_a_nan_kept(table):
-    assert table.scan("x > 4", nan="absent").plan().attribution.parts[0].dropped == 1
+    absent, possible = (table.scan("x > 4", nan=nan).plan() for nan in ("absent", None))
+    assert absent.attribution.parts[0].dropped == 1
+    dropped = [row for row in absent.verdicts().to_pylist() if row["dropped_by"]]
+    assert [(row["verdict"], row["dropped_by"]) for row in dropped] == [("dropped by bounds", ["x > 4.0"])]
+    assert set(possible.verdicts()["verdict"].to_pylist()) == {"planned"}
 
 
 def test_the_bounds_that_decided_are_shown(table):

@@ -16,7 +16,7 @@ from tableformats.expressions.parse import parse_filter
 from tableformats.planning.attribution.parts import Attribution, PartCounts, parts_of
 from tableformats.planning.attribution.reasons import Reason, _cannot_prune, _is_cut, _of_bounds
 from tableformats.planning.attribution.verdicts import FileVerdict, PartVerdict
-from tableformats.planning.attribution.widths import Widths, _numbers
+from tableformats.planning.attribution.widths import Widths, _is_measured, _numbers
 from tableformats.pruning.column_ranges import Range
 from tableformats.pruning.compiled_predicate import CompiledPredicate
 from tableformats.schema import Schema
@@ -114,10 +114,10 @@ def test_wide_bounds(sides: list[tuple[Any, Any]], kept: list[int], wide: int) -
     ],
 )
 def test_numbers_that_are_apart(values: list[Any], numbers: list[float | None] | None) -> None:
-    found = _numbers(pa.array(values))
-    assert (found is None) == (numbers is None)
-    if found is not None:
-        assert [None if v != v else v for v in found.tolist()] == numbers
+    stored = pa.array(values)
+    assert _is_measured(stored.type) == (numbers is not None)
+    if numbers is not None:
+        assert [None if v != v else v for v in _numbers(stored).tolist()] == numbers
 
 
 def test_parts_of_a_filter() -> None:

@@ -169,7 +169,8 @@ class PartReasons:
 
     def _of_children(self, judged: _Judged, files: _Files, wanted: np.ndarray) -> np.ndarray:
         is_or = isinstance(self.node, ex.Or)
-        found = np.full(len(wanted), 0 if is_or else Reason.MIXED_OR, np.uint8)
+        # Children that are decided one by one may still leave their combination undecided.
+        found = np.full(len(wanted), Reason.WITHIN_BOUNDS if is_or else Reason.MIXED_OR, np.uint8)
         cannot = np.zeros(len(wanted), bool)
         for i, child in enumerate(self._below):
             below = child._judge(files) if judged.below is None else judged.below[i]
@@ -184,8 +185,7 @@ class PartReasons:
                 np.minimum(found, reasons, out=found, where=kept)
         if is_or and not all(child._cannot_prune for child in self._below):
             found[cannot] = Reason.MIXED_OR
-        # Children that are decided one by one may still leave their combination undecided.
-        return np.maximum(found, np.uint8(Reason.WITHIN_BOUNDS))
+        return found
 
     def _of_leaf(self, judged: _Judged, files: _Files, wanted: np.ndarray) -> np.ndarray:
         if self._cannot_prune:

@@ -35,9 +35,9 @@ class Widths:
         is_kept : bool[n_compared]
             Of them, those that were kept because their bounds allow matching rows.
         """
-        lower, upper = _numbers(range_.lower), _numbers(range_.upper)
-        if lower is None or upper is None:
+        if not _is_measured(range_.lower.type):
             return
+        lower, upper = _numbers(range_.lower), _numbers(range_.upper)
         with np.errstate(invalid="ignore"):  # both bounds may be infinite
             spans = range_.expand(upper - lower)
         if files is not None:
@@ -56,13 +56,18 @@ class Widths:
         return sum(int(np.count_nonzero(spans >= _SHARE * range_)) for spans in self._spans)
 
 
-def _numbers(values: pa.Array) -> np.ndarray | None:
-    """float64[n], NaN where unknown, of numbers, dates and times; None for other types."""
-    kind = values.type
-    if pa.types.is_decimal(kind):
+def _is_measured(kind: pa.DataType) -> bool:
+    """Whether it is numbers, dates or times."""
+    return any(
+        is_kind(kind)
+        for is_kind in (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_temporal)
+    )
+
+
+def _numbers(values: pa.Array) -> np.ndarray:
+    """float64[n], NaN where unknown, of numbers, dates and times."""
+    if pa.types.is_decimal(values.type):
         values = pc.cast(values, pa.float64(), safe=False)
-    elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_temporal(kind)):
-        return None
     numbers = to_numpy(values).astype(np.float64)
     if values.null_count:
         numbers[is_null(values)] = np.nan

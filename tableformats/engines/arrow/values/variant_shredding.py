@@ -306,7 +306,7 @@ def _raw(typed: pa.Array, width: int) -> np.ndarray:
     data = typed.buffers()[-1]
     if not len(typed) or data is None:
         return np.zeros((len(typed), width), np.uint8)
-    return np.frombuffer(data, np.uint8, len(typed) * width, typed.offset * width).reshape(-1, width)
+    return np.frombuffer(data, np.uint8, len(typed) * width, typed.offset * width).reshape(len(typed), width)
 
 
 def _with_header(header: bytes, raw: np.ndarray) -> Encoded:
