@@ -204,6 +204,11 @@ IN_CORE: dict[str, str] = {
         "columns that are found by name have any negative ids"
     ),
     "tableformats/engines/arrow/projection.py:_is_plain: 1 -> 2": "a map has one field of values",
+    "tableformats/planning/block_pruning.py:_statistics: batch.stop - batch.start -> (batch.stop + batch.start)": (
+        "all rows of a batch are its rows one by one"
+    ),
+    "tableformats/planning/block_pruning.py:block_ranges: known[f].pack() if block.is_cached else known[f]"
+    " -> (known[f] if block.is_cached else known[f].pack())": "how bounds are stored decides the memory alone",
     "tableformats/planning/block_pruning.py:_pruned: 0 -> 1 (number 3)": "where no files are left, nobody asks of them",
     "tableformats/planning/block_pruning.py:_pruned: masks or {} -> ((masks) and ({}))": (
         "what is not kept is evaluated again"

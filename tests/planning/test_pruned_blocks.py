@@ -20,18 +20,22 @@ from tableformats.schema.transforms import Transform
 
 LONG = primitive("long")
 SPEC = PartitionSpec(0, (PartitionField(1000, "p", 1, Transform("identity"), LONG),))
-SCHEMA = Schema([Field(1, "p", LONG), Field(2, "a", LONG)])
+SCHEMA = Schema([Field(1, "p", LONG), Field(2, "a", LONG), Field(3, "x", primitive("double"))])
 SIZES = [1, 10, 100, 1000, 10**4, 10**5, 10**6, 10**7]
 
 
 class Numbered(Statistics):
-    """The file ``i`` has values from ``10 * i`` to ``10 * i + 9`` of the column ``a``, and ``i + 1`` rows."""
+    """The file ``i`` has values from ``10 * i`` to ``10 * i + 9`` of the columns ``a`` and ``x``, and ``i + 1`` rows.
+
+    Nobody has counted the NaN of ``x``.
+    """
 
     def bounds(self, columns: Any, rows: np.ndarray | None) -> Bounds:
         numbers = np.arange(8) if rows is None else rows
         lower, upper = pa.array(10 * numbers), pa.array(10 * numbers + 9)
         nothing = pa.array(0 * numbers)
-        return Bounds({2: lower}, {2: upper}, {2: nothing}, record_count=pa.array(numbers + 1))
+        sides = [{2: side, 3: side.cast(pa.float64())} for side in (lower, upper)]
+        return Bounds(*sides, {2: nothing, 3: nothing}, record_count=pa.array(numbers + 1))
 
 
 def block_of(counts: list[int | None] | None) -> Any:
@@ -66,9 +70,11 @@ def text_of(flags: np.ndarray) -> str:
     return "".join(map(str, flags.astype(int).tolist()))
 
 
-def pruned(filter: str | None, live: str | None = None, counts: Any = None) -> tuple[Any, ScanReport, Witness]:
+def pruned(
+    filter: str | None, live: str | None = None, counts: Any = None, nan_is_absent: bool = False
+) -> tuple[Any, ScanReport, Witness]:
     parsed = None if filter is None else parse_filter(filter)
-    predicate = None if parsed is None else CompiledPredicate(bind(parsed, SCHEMA))
+    predicate = None if parsed is None else CompiledPredicate(bind(parsed, SCHEMA), nan_is_absent)
     fresh, report, witness = block_of(counts), ScanReport(), Witness()
     block: Block = fresh.block
     mask = None if live is None else np.array([letter == "1" for letter in live])
@@ -150,3 +156,25 @@ def test_rows_that_are_counted(filter: str | None, live: str | None, counts: Any
     found, report, _ = pruned(filter, live, counts)
     assert report.rows_listed == listed
     assert (None if found.counts is None else found.counts.to_pylist()) == left
+
+
+@pytest.mark.parametrize(
+    ("filter", "live", "absent", "rows", "for_nan", "by_bounds"),
+    [
+        ("x > 45", None, False, [0, 1, 2, 3, 4, 5, 6, 7], 4, 0),
+        ("x > 45", None, True, [4, 5, 6, 7], 0, 4),
+        ("x > 45", "11111100", False, [0, 1, 2, 3, 4, 5], 4, 0),
+        ("x > 45", "11111100", True, [4, 5], 0, 4),
+        ("p = 1 AND x > 45", None, False, [1, 3, 5, 7], 2, 0),
+        ("p = 1 AND x > 45", None, True, [5, 7], 0, 2),
+        ("x < 45", None, False, [0, 1, 2, 3, 4], 0, 3),
+        ("x < 45", None, True, [0, 1, 2, 3, 4], 0, 3),
+    ],
+)
+def test_files_that_are_kept_for_a_nan(
+    filter: str, live: str | None, absent: bool, rows: list[int], for_nan: int, by_bounds: int
+) -> None:
+    found, report, witness = pruned(filter, live, None, absent)
+    assert found.rows.tolist() == rows
+    assert (report.files_kept_for_nan, report.files_dropped_by_bounds) == (for_nan, by_bounds)
+    assert witness.told[-1][1].count("1") == by_bounds
