@@ -332,8 +332,7 @@ def _block(reads: Sequence[ReadBatch], specs: Mapping[int, PartitionSpec]) -> Fr
         start += read.n_files
     for files, rows in _slices(reads):
         partitions.append(_typed_partition(take_rows(files["partition"], rows), spec))
-        size = files["size_bytes"]
-        sizes.append(to_numpy(take_rows(pc.fill_null(size, ZERO) if size.null_count else size, rows)))
+        sizes.append(to_numpy(pc.fill_null(take_rows(files["size_bytes"], rows), ZERO)))
         counts.append(take_rows(files["record_count"], rows) if "record_count" in files.schema.names else None)
     hashes = [read.hashes for read in reads]
     single = len(sizes) == 1

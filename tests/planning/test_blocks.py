@@ -225,6 +225,15 @@ def test_batches_without_what_they_need(batch: FileBatch, field: str) -> None:
 def test_batches_that_have_what_they_need() -> None:
     for batch in (batch_of([1]), batch_of([1], [2]), FileBatch(batch_of([1]).files, 0, keys=pa.array([b"k"]))):
         check_batch(batch)
+    files = batch_of([1]).files
+    check_batch(FileBatch(files.select(["partition", "size_bytes", "path"]), 0))  # in any order
+
+
+def test_sizes_that_nobody_knows() -> None:
+    (block,) = built(
+        read_of(batch_of([1, None, 3])), read_of(batch_of([None]), 1), read_of(batch_of([5, None]), 2, [1])
+    )
+    assert block.sizes.tolist() == [1, 0, 3, 0, 0]
 
 
 def test_partition_values_that_a_batch_lacks() -> None:
