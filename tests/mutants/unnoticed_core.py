@@ -217,9 +217,21 @@ IN_CORE: dict[str, str] = {
     """ -> ('record_count' not in batch.files.schema.names)""": "kinds are compared with each other",
     **{
         f"tableformats/planning/cache/block_cache.py:BlockCache.bind_snapshot: {change}": (
+            "how much memory what is cached counts for decides the time alone"
+        )
+        for change in ("256 -> 257", "64 -> 65")
+    },
+    **{
+        f"tableformats/planning/cache/block_cache.py:BlockCache.bind_snapshot: {change}": (
             "there is no entry below more commits than there are, and which keys name the others decides nothing"
         )
         for change in ("1 -> 2", "1 -> 2 (number 2)")
+    },
+    **{
+        f"tableformats/planning/cache/disk_cache.py:_StoredPart.of: {change}": (
+            "how much is looked at first decides the time alone"
+        )
+        for change in ("1 -> 2", "20 -> 21", "1 << 20 -> (1 >> 20)")
     },
     **{
         f"tableformats/planning/planner.py:_Planner.{change}": reason

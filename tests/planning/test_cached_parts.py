@@ -96,6 +96,48 @@ def test_blocks_of_parts() -> None:
     assert partly[2] is not None and partly[2].tolist() == [True] * 5 + [False]
 
 
+def test_entries_below_newer_commits() -> None:
+    """The files about which a commit decides are taken from what older snapshots left, once."""
+    memory = MetadataCache(1 << 20)
+    first, second, third = (part_of(f"c{i}", [NAMES[i]], (f"c{i}",)) for i in range(3))
+    base = part_of("part", NAMES)  # as the batches of the block call it
+
+    def bound(*parts: MetadataPart, specs: Any = None) -> BlockCache:
+        cache = BlockCache(memory, {0: BY_P} if specs is None else specs)
+        cache.bind_snapshot(parts)
+        return cache
+
+    cache = bound(first, base)
+    entry = CachedPart([BlockSlice(block_of(with_hashes=False), 0, 6)])
+    assert cache.find(base, [first]) is None
+    cache.put(base, entry)
+    assert cache.find(base, [first]) is entry
+    cache.refresh_size(base)
+    cache.refresh_size(part_of("other", NAMES))
+    assert cache.find(base, [first]) is entry and cache.find(part_of("other", NAMES), [first]) is None
+    later = bound(third, second, first, base)
+    assert later.find(base, []) is None and later.find(base, [third]) is None, "too few commits are known"
+    found = later.find(base, [third, second])
+    assert found is not None and found.slices[0].live_mask is not None
+    assert found.slices[0].live_mask.tolist() == [True, False, False, True, True, True]
+    assert later.find(base, [third, second]) is found and entry.slices[0].live_mask is None
+    for specs in ({}, {0: BY_Q}):
+        assert bound(third, second, first, base, specs=specs).find(base, [third, second]) is None
+    unknown = MetadataPart("c9", lambda report: [], adds=(None,))
+    assert bound(unknown, third, second, first, base).find(base, [unknown]) is None
+
+
+@pytest.mark.parametrize("budget", [0, 1, 1 << 20])
+def test_a_cache_without_memory_keeps_nothing(budget: int) -> None:
+    memory = MetadataCache(budget)
+    cache = BlockCache(memory, {0: BY_P})
+    assert cache.is_enabled is (budget > 0) and cache.seed == (memory.seed if budget else None)
+    part = part_of("base", NAMES)
+    cache.bind_snapshot([part])
+    cache.put(part, CachedPart([BlockSlice(block_of(), 0, 6)]))
+    assert (cache.find(part, []) is not None) is (budget > 1)
+
+
 def test_bytes_of_a_part() -> None:
     block, mask = block_of(), np.array([True, False])
     entry = CachedPart([BlockSlice(block, 0, 2, mask), BlockSlice(block, 2, 3)])
