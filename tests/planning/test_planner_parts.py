@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,12 +10,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+import tableformats as tf
 from tableformats.planning import planner
 from tableformats.planning.planner import _bundles, _common, _concat, _Planner, _sharing_reads, _widen, _with_formats
 from tableformats.planning.record_counts import RecordCounts
 from tableformats.plugin import DeleteFiles, MetadataPart
 from tableformats.plugin.report import ScanReport
 from tableformats.schema import Field, primitive
+from tests.support.delta_log import DeltaLog, add, field, stats
 
 
 def part_of(key: str | None, n_files: int | None, shares: bool = True) -> MetadataPart:
@@ -123,3 +126,60 @@ def test_files_behind_a_limit(
     assert run.report.notes == notes
     empty = survivors.slice(0, 0), deletes_of([]), RecordCounts([])
     assert _Planner._apply_limit(run, *empty)[0].num_rows == 0
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> tf.Table:
+    """Four files with three values each of ``a``, from 0 on."""
+    log = DeltaLog(tmp_path / "t").start(field("a", "integer"))
+    told = [stats(3, minValues={"a": 3 * i}, maxValues={"a": 3 * i + 2}, nullCount={"a": 0}) for i in range(4)]
+    log.commit(1, *(add(f"f{i}", size=10**i, stats=text) for i, text in enumerate(told)))
+    return tf.open_table(log.root)
+
+
+@pytest.mark.parametrize(
+    ("filter", "files", "matched", "size"),
+    [(None, "0123", 4, 1111), ("a > 4", "123", 2, 1110), ("a > 99", "", 0, 0), ("a = 3", "1", 0, 10)],
+)
+def test_files_that_a_scan_needs(table: tf.Table, filter: str | None, files: str, matched: int, size: int) -> None:
+    plan = table.scan(filter).plan()
+    assert "".join(path[-1] for path in plan.file_uris()) == files
+    assert (plan.report.files_planned, plan.report.bytes_planned) == (len(files), size)
+    assert (plan.report.files_fully_matched, plan.report.rows_planned) == (matched, 3 * len(files))
+    assert sorted(planner.surviving_paths(plan.scan).to_pylist()) == [f"f{number}" for number in files]
+    made = planner.plan_scan(plan.scan)
+    assert (made.evidence is not None) is (filter is not None)
+    reader: Any = SimpleNamespace(name="elsewhere", read=lambda *parts: [])
+    assert planner.plan_scan(plan.scan, reader).evidence is None
+
+
+def test_who_counts_the_rows_of_a_table(table: tf.Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A table of few files that are cached, in this process."""
+    scan = table.scan("a > 4").plan().scan
+    assert planner.plan_scan(scan).report.count_total() == 12
+    reader: Any = SimpleNamespace(name="elsewhere", read=lambda *parts: [])
+    assert planner.plan_scan(scan, reader).report.count_total() is None
+    uncached = tf.open_table(table.location, cache=False).scan("a > 4").plan()
+    assert uncached.report.count_total() is None
+    for most, rows in ((3, None), (4, 12)):
+        monkeypatch.setattr(planner, "_MOST_COUNTED", most)
+        assert planner.plan_scan(scan).report.count_total() == rows
+
+
+@pytest.mark.parametrize(("filter", "every", "asked"), [(None, False, 0), ("a > 4", False, 1), ("a > 4", True, 0)])
+def test_deletes_of_rows_that_the_filter_drops(
+    table: tf.Table, filter: str | None, every: bool, asked: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are left out, unless all of them are asked for."""
+    calls: list[Any] = []
+
+    def relevant(predicate: Any, found: DeleteFiles) -> DeleteFiles:
+        calls.append(predicate)
+        return found
+
+    scan = table.scan(filter).plan().scan
+    monkeypatch.setattr(planner, "relevant_deletes", relevant)
+    planner.plan_scan(scan, every_delete=every)
+    assert len(calls) == asked
+    _Planner(scan).plan(None)
+    assert len(calls) == asked + (filter is not None)

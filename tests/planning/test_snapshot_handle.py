@@ -108,6 +108,10 @@ def test_columns() -> None:
         with pytest.raises(InvalidPredicateError) as caught:
             found.project(columns, sensitive)  # type: ignore[arg-type]
         assert str(caught.value.hint).startswith(hint)
+    many = handle(schema=Schema.from_arrow(pa.schema([(f"{letter}0123", pa.int64()) for letter in "abcdefg"])))
+    with pytest.raises(InvalidPredicateError) as caught:
+        many.project(["zzzz"])
+    assert caught.value.hint == "Near names: a0123, b0123, c0123, d0123, e0123"
 
 
 def test_requests() -> None:
