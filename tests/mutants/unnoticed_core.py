@@ -238,6 +238,9 @@ IN_CORE: dict[str, str] = {
         for change, reason in {
             "_read: 2 -> 3": "no part has so many batches",
             "_read: 63 -> 64": "no part has so many batches",
+            "_files_of: _FEW_FILES * len(taken) -> (_FEW_FILES + len(taken))": (
+                "in how many chunks files are decides the memory alone"
+            ),
             "_read_ahead: self.storage.is_local or self.reader is not None or self.disk_cache.is_enabled"
             " -> ((self.storage.is_local) and (self.reader is not None) and (self.disk_cache.is_enabled))": (
                 "what is read ahead decides the time alone"
