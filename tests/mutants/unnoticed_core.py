@@ -209,6 +209,9 @@ IN_CORE: dict[str, str] = {
     ),
     "tableformats/planning/block_pruning.py:block_ranges: known[f].pack() if block.is_cached else known[f]"
     " -> (known[f] if block.is_cached else known[f].pack())": "how bounds are stored decides the memory alone",
+    "tableformats/engines/spark/hadoop_paths.py:hadoop_authorities: 3 -> 4": (
+        "what follows the third slash is not looked at"
+    ),
     "tableformats/planning/block_pruning.py:_pruned: 0 -> 1 (number 3)": "where no files are left, nobody asks of them",
     "tableformats/planning/block_pruning.py:_pruned: masks or {} -> ((masks) and ({}))": (
         "what is not kept is evaluated again"

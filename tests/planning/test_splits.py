@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import fastavro
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -14,8 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tableformats.errors import CorruptMetadataError, LimitExceededError
-from tableformats.planning.splits import _pack, _Part, size_in_bytes
+from tableformats.planning import splits as splits_module
+from tableformats.planning.splits import _pack, _Part, _weights_of_deletes, _well_defined, size_in_bytes
 from tableformats.planning.tasks import ScanTask
+from tableformats.plugin import DeleteFiles
 from tableformats.schema import Field, primitive
 from tableformats.table.scan import ScanPlan
 from tests.support.arrow_fakes import FakeFile, snapshot_of
@@ -186,6 +189,56 @@ def test_weights_are_bytes_with_deletes_or_the_cost_of_opening(tmp_path: Path) -
     assert groups(400, 0) == [[0, 1, 2, 3]]
     assert groups(400, 100) == [[0, 1], [2], [3]]
     assert groups(10**6, 10**6) == [[0], [1], [2], [3]]
+
+
+def test_deletes_weigh_as_much_as_their_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = [FakeFile(str(tmp_path / f"{i}.puffin"), 1, file_format="puffin", size_bytes=100) for i in range(4)]
+    plan = snapshot_of(tmp_path, [ID], files).scan().plan()
+    monkeypatch.setattr(splits_module, "_weights_of_deletes", lambda plan: [0, 300, 0, 50])
+    assert [[task.index for task in group] for group in plan.splits(400, 0)] == [[0, 2, 3], [1]]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "counts", "indices", "weights"),
+    [
+        ([10, 200], [1, 0, 2, 1], [0, 1, 0, 1], [10, 0, 210, 200]),
+        ([None, 200], [1, 0, 2, 1], [0, 1, 0, 1], [0, 0, 200, 200]),
+        ([], [0, 0], [], [0, 0]),
+        (None, [1, 0], [0], [0, 0]),
+    ],
+)
+def test_weights_of_deletes(
+    sizes: list[int | None] | None, counts: list[int], indices: list[int], weights: list[int]
+) -> None:
+    """A file of deletes weighs once for each data file that it is read for."""
+    files = pa.table({"path": ["d"]} if sizes is None else {"size_bytes": pa.array(sizes, pa.int64())})
+    deletes = DeleteFiles(files, np.cumsum([0, *counts]).astype(np.int64), np.array(indices, np.int32))
+
+    class Plan:
+        delete_files = deletes
+
+        def __len__(self) -> int:
+            return len(counts)
+
+    plan: Any = Plan()
+    assert _weights_of_deletes(plan) == weights
+
+
+@pytest.mark.parametrize(
+    ("offsets", "size", "is_used"),
+    [
+        ([0], 1, True),
+        ([0, 5], 10, True),
+        ([4, 5, 9], 10, True),
+        ([4, 10], 10, False),
+        ([4, 4], 10, False),
+        ([5, 4], 10, False),
+        ([-1, 4], 10, False),
+        ([], 10, False),
+    ],
+)
+def test_offsets_that_ascend_within_a_file(offsets: list[int], size: int, is_used: bool) -> None:
+    assert _well_defined(offsets, size) is is_used
 
 
 def test_sizes() -> None:

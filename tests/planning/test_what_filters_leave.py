@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from tableformats._core.masks import MAY_ANY, MAY_FALSE, MAY_NULL, MAY_TRUE
 from tableformats.expressions import tree as ex
-from tableformats.planning.residuals import _distinct, residual
+from tableformats.planning.residuals import _distinct, residual, residuals
 from tableformats.schema import Field, primitive
+from tests.planning.test_blocks import BY_P, BY_Q
 
 A, B = (
     ex.Comparison("=", ex.BoundColumn((Field(i, name, primitive("int")),)), ex.Literal(1, primitive("int")))
@@ -85,3 +90,44 @@ def test_distinct_outcomes_of_all_leaves(columns: list[list[int]], n: int, rows:
     kinds, of_row = _distinct([np.array(column, np.uint8) for column in columns], n)
     assert [tuple(kinds[i].tolist()) for i in of_row.tolist()] == rows
     assert len(kinds) == len(set(rows))
+
+
+class Plan:
+    """A plan of files with these values of the partition field 1000, and with these specs."""
+
+    def __init__(self, filter: ex.Expression, files: list[tuple[int | None, int, bool]]) -> None:
+        values, spec_ids, matched = zip(*files, strict=True)
+        member = pa.array(values, pa.int64())
+        partition = pa.StructArray.from_arrays([member, pa.nulls(len(files), pa.int32())], ["1000", "1001"])
+        columns = {"partition": partition, "spec_id": pa.array(spec_ids, pa.int32()), "fully_matched": list(matched)}
+        self.survivors = pa.table(columns)
+        self.scan = SimpleNamespace(filter=filter)
+        self.snapshot = SimpleNamespace(format_snapshot=SimpleNamespace(specs={0: BY_P, 1: BY_Q}))
+
+    def __len__(self) -> int:
+        return self.survivors.num_rows
+
+
+P = ex.Comparison("=", ex.BoundColumn((Field(1, "p", primitive("long")),)), ex.Literal(1, primitive("long")))
+C = ex.Comparison("=", ex.BoundColumn((Field(9, "c", primitive("int")),)), ex.Literal(1, primitive("int")))
+
+
+@pytest.mark.parametrize(
+    ("filter", "files", "left"),
+    [
+        (P, [(1, 0, True), (1, 0, True)], [TRUE, TRUE]),
+        (ex.And((P, C)), [(1, 0, False), (2, 0, False), (None, 0, False)], [C, FALSE, FALSE]),
+        (ex.Or((P, C)), [(1, 0, True), (2, 0, False), (None, 0, False), (1, 0, False)], [TRUE, C, C, TRUE]),
+        (ex.And((P, C)), [(None, 1, False), (1, 0, False)], [ex.And((P, C)), C]),  # another spec
+        (ex.And((P, C)), [(1, 7, False), (1, 0, False)], [ex.And((P, C)), C]),  # one that nobody knows
+        (C, [(1, 0, False), (1, 0, True)], [C, TRUE]),
+    ],
+)
+def test_what_is_left_for_each_file(filter: ex.Expression, files: list[Any], left: list[ex.Expression]) -> None:
+    plan: Any = Plan(filter, files)
+    assert residuals(plan) == left
+
+
+def test_what_is_left_of_a_part() -> None:
+    plan: Any = Plan(ex.And((P, C)), [(1, 0, False), (2, 0, False), (1, 0, True)])
+    assert residuals(plan, P) == [TRUE, FALSE, TRUE] and residuals(plan, C) == [C, C, TRUE]
