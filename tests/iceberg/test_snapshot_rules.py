@@ -364,6 +364,9 @@ def test_rows_of_older_and_newer_lists() -> None:
     older = listed(added_snapshot_id=None, sequence_number=0, min_sequence_number=0, added_files=-1, added_rows=-1)
     of_it = manifest(entry("a", file_sequence_number=9, sequence_number=0))
     assert said(row_violations(older, of_it, snapshot(), 1)) == []
+    numbered = listed(added_snapshot_id=1, sequence_number=3, min_sequence_number=4)
+    of_it = manifest(entry("a", snapshot_id=1, file_sequence_number=3))
+    assert said(row_violations(numbered, of_it, snapshot(), 1)) == []
     tracked = snapshot(first_row_id=0)
     assert said(row_violations(listed(first_row_id=1), OWN, tracked, 3)) == []
     assert said(row_violations(listed(), OWN, tracked, 3)) == ["row-lineage: 'm' has no first_row_id"]

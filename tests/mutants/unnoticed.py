@@ -531,6 +531,7 @@ EQUIVALENT: dict[str, str] = {
             "schema_change.py:SchemaChange._check_promotion: old.precision <= new.precision"
             " -> (old.precision < new.precision)": "decimals of the same digits are the same type, which is no change",
             "encode/values.py:_big_endian: 1 -> 2 (number 2)": "NumPy takes any negative length for the unknown one",
+            "commit/snapshot_producer.py:SnapshotProducer._snapshot: 0 -> 1": "version 1 writes no sequence numbers",
             "commit/snapshot_producer.py:SnapshotProducer._snapshot: 0 -> 1 (number 2)": (
                 "version 3 has the number, and the others do not use it"
             ),

@@ -125,7 +125,7 @@ def _file(entry: Entry, manifest: ManifestFile, content: int, facts: TableFacts)
     if offsets and (offsets[0] < 0 or offsets[-1] >= entry.size):
         yield "data-file", f"split offsets of {where} lie outside of its {entry.size} bytes: {offsets}"
     if entry.sort_order_id is not None:
-        if entry.content == POSITION_DELETES and manifest.format_version > 1 and entry.sort_order_id:
+        if entry.content == POSITION_DELETES and entry.sort_order_id:
             yield "data-file", f"position deletes {where} have a sort order"
         elif facts.orders and entry.sort_order_id not in facts.orders | {0}:
             yield "data-file", f"{where} has sort order {entry.sort_order_id}, which the table lacks"
