@@ -207,6 +207,7 @@ def test_a_file_of_changed_rows() -> None:
         ("1.5gb", 7),
         ("1tb", 7),
         ("-1", 7),
+        pytest.param("9" * 5000, 7, id="5000 digits"),
     ],
 )
 def test_sizes_of_files(text: str, size: int) -> None:

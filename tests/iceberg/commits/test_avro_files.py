@@ -45,6 +45,7 @@ def test_codecs(properties: dict[str, str], codec: Codec) -> None:
         ({LEVEL: "high"}, LEVEL),
         ({LEVEL: ""}, LEVEL),
         ({LEVEL: "-"}, LEVEL),
+        ({LEVEL: "--1"}, LEVEL),
         ({LEVEL: "1000"}, LEVEL),
         ({LEVEL: "-100"}, LEVEL),
         ({LEVEL: "1.5"}, LEVEL),

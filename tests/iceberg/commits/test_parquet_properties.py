@@ -134,6 +134,10 @@ def test_bloom_filters() -> None:
         ("nan", None),
         ("1e-1000", None),
         ("0,5", None),
+        ("5.", None),
+        (".", None),
+        pytest.param("0" * 200_000 + "x", None, id="many digits and a letter"),
+        pytest.param("0" * 200_000 + ".5", 0.5, id="many digits"),
     ],
 )
 def test_rates_of_false_positives(text: str, rate: float | None) -> None:

@@ -9,7 +9,16 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tableformats.plugin import Field, PartitionField, RowRules, StructType, WriteTarget, primitive, stored_leaves
+from tableformats.plugin import (
+    Field,
+    PartitionField,
+    RowRules,
+    StructType,
+    WriteTarget,
+    primitive,
+    stored_leaves,
+    whole_number,
+)
 
 from ..evolution.properties import is_true
 from ..evolution.protocol_upgrade import supports
@@ -131,4 +140,4 @@ def _bytes_of(text: str, default: int) -> int:
     number = text.strip().lower()
     unit = number.lstrip("0123456789")
     number = number.removesuffix(unit)
-    return int(number) * _UNITS.get(unit.strip() or "b", 0) or default if number else default
+    return (whole_number(number) or 0) * _UNITS.get(unit.strip() or "b", 0) or default

@@ -50,7 +50,7 @@ _FILTER_VALUES = f"{_PREFIX}bloom-filter-ndv.column."
 _DICTIONARIES = f"{_PREFIX}dict-encoding-enabled.column."
 _STATISTICS = f"{_PREFIX}stats-enabled.column."
 _OF_COLUMNS = (_FILTERS, _FILTER_RATES, _FILTER_VALUES, _DICTIONARIES, _STATISTICS)
-_RATE = lazy_pattern(r"[0-9]*\.?[0-9]+([eE]-?[0-9]{1,3})?")
+_RATE = lazy_pattern(r"([0-9]+(\.[0-9]+)?|\.[0-9]+)([eE]-?[0-9]{1,3})?")
 _WITHOUT_FILTERS = ("boolean", "variant", "unknown")
 """Types of whose values Parquet makes no Bloom filters."""
 

@@ -45,7 +45,7 @@ def codec_of(properties: Mapping[str, str]) -> Codec:
         raise UnsupportedFeatureError(
             f"the codec {name[:50]!r} is not known", field=CODEC_PROPERTY, hint=f"One of {known}"
         )
-    if level is not None and not (level.lstrip("-").isdecimal() and len(level) < 4):
+    if level is not None and not (level.removeprefix("-").isdecimal() and len(level) < 4):
         raise UnsupportedFeatureError(f"{level[:50]!r} is no level", field=LEVEL_PROPERTY, hint="A small whole number")
     return Codec(_NAMES[name], None if level is None else int(level))
 
