@@ -140,7 +140,7 @@ def _add_to_frames(numbers: np.ndarray, addends: np.ndarray) -> None:
         numbers += addends
         return
     n_full = len(numbers) // _FRAME
-    numbers[: n_full * _FRAME].reshape(-1, _FRAME)[:] += addends[:n_full, None]
+    numbers[: n_full * _FRAME].reshape(n_full, _FRAME)[:] += addends[:n_full, None]
     numbers[n_full * _FRAME :] += addends[n_full:]
 
 

@@ -10,7 +10,17 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tableformats.columnar.arrays import array_of, flat, repeated, scalar, text_buffers, to_arrow, to_numpy
+from tableformats.columnar import arrays
+from tableformats.columnar.arrays import (
+    array_of,
+    flat,
+    pad_strings,
+    repeated,
+    scalar,
+    text_buffers,
+    to_arrow,
+    to_numpy,
+)
 
 FLAGS = [bool(i % 3) ^ bool(i % 7) for i in range(40)]
 
@@ -57,6 +67,28 @@ def test_buffers_of_no_texts() -> None:
     assert [data[a:b].tobytes() for a, b in zip(offsets, offsets[1:], strict=False)] == [b"", b"c"]
 
 
+def test_texts_are_padded() -> None:
+    found = pad_strings(pa.array(["a", None, "éé", "long"]), 3)
+    assert found.to_pylist() == ["a  ", None, "éé ", "long"] and found.type == pa.string()
+
+
+@pytest.mark.parametrize(("n", "length", "is_large"), [(2**20, 511, False), (2**20, 512, True), (1, 2**29 - 1, False)])
+def test_long_texts_are_padded_with_wide_offsets(
+    n: int, length: int, is_large: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Arrow allows for four bytes a character, and for 2 GiB in all."""
+    asked: list[Any] = []
+
+    def pad(values: pa.Array, width: int, padding: str) -> pa.Array:
+        asked.append((values.type, width, padding))
+        return values
+
+    monkeypatch.setattr(arrays.pc, "utf8_rpad", pad, raising=False)
+    values = pa.repeat(pa.scalar("", pa.string()), n)
+    assert pad_strings(values, length).equals(values)
+    assert asked == [(pa.large_string() if is_large else pa.string(), length, " ")]
+
+
 UTC = dt.timezone.utc
 MOMENT = dt.datetime(2024, 2, 29, 12, 30, 1, 5)
 
@@ -77,6 +109,8 @@ MOMENT = dt.datetime(2024, 2, 29, 12, 30, 1, 5)
         (["a", None, "é"], pa.string()),
         (["a", None], pa.large_string()),
         ([b"a", None], pa.binary()),
+        (["é", None], pa.binary()),
+        (["a", None], pa.binary()),
         ([b"ab", None], pa.binary(2)),
         ([decimal.Decimal("1.50"), None, decimal.Decimal("-2")], pa.decimal128(5, 2)),
         ([1, None], pa.decimal128(5, 2)),
@@ -91,7 +125,7 @@ MOMENT = dt.datetime(2024, 2, 29, 12, 30, 1, 5)
         ([[1], None], pa.list_(pa.int64())),
         ([1, 2.5], pa.float64()),
     ],
-    ids=range(26),
+    ids=range(28),
 )
 def test_values_of_types(values: list[Any], kind: pa.DataType) -> None:
     found = array_of(values, kind)
@@ -111,9 +145,13 @@ def test_values_of_types(values: list[Any], kind: pa.DataType) -> None:
         ([1], pa.string()),
         ([b"abc"], pa.binary(2)),
         ([decimal.Decimal("1.555")], pa.decimal128(5, 2)),
+        ([1.5], pa.decimal128(5, 2)),
+        (["1.5"], pa.decimal128(5, 2)),
+        ([decimal.Decimal("1.5")], pa.string()),
+        ([b"a", 1], pa.binary()),
         ([2**31], pa.date32()),
     ],
-    ids=range(10),
+    ids=range(14),
 )
 def test_values_of_other_types(values: list[Any], kind: pa.DataType) -> None:
     with pytest.raises((pa.ArrowInvalid, pa.ArrowTypeError, OverflowError)):

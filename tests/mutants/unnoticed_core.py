@@ -209,6 +209,25 @@ IN_CORE: dict[str, str] = {
     ),
     "tableformats/planning/block_pruning.py:block_ranges: known[f].pack() if block.is_cached else known[f]"
     " -> (known[f] if block.is_cached else known[f].pack())": "how bounds are stored decides the memory alone",
+    **{
+        f"tableformats/columnar/arrays.py:{change}": reason
+        for change, reason in {
+            "to_numpy: 7 -> 8": "bits behind the last one are not looked at",
+            "text_buffers: 0 -> 1": "no text lies in data that is missing",
+            "array_of: limits.min <= min(whole) -> (limits.min < min(whole))": "Arrow makes the same array",
+            "array_of: max(whole) <= limits.max -> (max(whole) < limits.max)": "Arrow makes the same array",
+        }.items()
+    },
+    **{
+        f"tableformats/columnar/dropped_rows.py:{change}": reason
+        for change, reason in {
+            "_bytes: 0 -> 1": "no text lies in data that is missing",
+            "_Drop.column: False -> True": "codes that are sound stay so",
+            "without_rows: len(dropped) > _MOST * len(rows) -> (len(dropped) >= _MOST * len(rows))": (
+                "both ways give the same rows"
+            ),
+        }.items()
+    },
     "tableformats/engines/spark/hadoop_paths.py:hadoop_authorities: 3 -> 4": (
         "what follows the third slash is not looked at"
     ),
