@@ -528,6 +528,7 @@ EQUIVALENT: dict[str, str] = {
             ),
             "encode/values.py:_big_endian: 0 -> 1 (number 3)": "what stands for NULL is masked",
             "encode/values.py:_numbers: 0 -> 1": "what stands for NULL is masked",
+            "encode/values.py:_fixed_rows: 1 -> 2": "Arrow looks at no offset behind the last row",
             "schema_change.py:SchemaChange._check_promotion: old.precision <= new.precision"
             " -> (old.precision < new.precision)": "decimals of the same digits are the same type, which is no change",
             "encode/values.py:_big_endian: 1 -> 2 (number 2)": "NumPy takes any negative length for the unknown one",

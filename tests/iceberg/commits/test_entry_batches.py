@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 from tableformats_iceberg.write.encode.entry_batches import EntryBatch
-from tableformats_iceberg.write.encode.layouts import decimal_bytes
+from tableformats_iceberg.write.encode.layouts import Layout, Member, decimal_bytes
 
 NUMBERS = ("status", "snapshot_id", "sequence_number", "file_sequence_number", "record_count", "size_bytes")
 
@@ -43,6 +44,14 @@ def test_batches_one_after_the_other() -> None:
     assert rows_of(EntryBatch.concat([batch(2), batch(3, 2), batch(1, 5)])) == [*range(6)]
     assert rows_of(EntryBatch.concat([batch(2), batch(3, 2)])) == [*range(5)]
     assert rows_of(EntryBatch.concat([batch(2)])) == [0, 1]
+
+
+def test_the_first_batch_says_how_members_are_called() -> None:
+    """New manifests come first, so that a manifest they are merged to has the names of the specification."""
+    own, others = (Layout(2, (Member(100, name, "string"),)) for name in ("file_path", "path"))
+    assert own.key == others.key
+    made = EntryBatch.concat([replace(batch(1), layout=own), replace(batch(1, 1), layout=others)])
+    assert made.layout is own and rows_of(made) == [0, 1]
 
 
 def test_decimals_take_the_fewest_bytes() -> None:

@@ -28,14 +28,20 @@ __all__ = ["bound_bytes", "has_bounds", "partition_values"]
 _BINARY = pa.binary()
 _INT32 = frozenset(("int", "date"))
 _INT64 = frozenset(("long", "time", "timestamp", "timestamp_ntz", "timestamp_ns", "timestamp_ntz_ns"))
-_WIDTHS = {"float": "<f4", "double": "<f8", **dict.fromkeys(_INT32, "<i4"), **dict.fromkeys(_INT64, "<i8")}
+_WIDTHS = {
+    "boolean": "|u1",
+    "float": "<f4",
+    "double": "<f8",
+    **dict.fromkeys(_INT32, "<i4"),
+    **dict.fromkeys(_INT64, "<i8"),
+}
 
 
 def has_bounds(kind: Type) -> bool:
     """Whether bounds of this type are written."""
     if isinstance(kind, (DecimalType, FixedType)):
         return True
-    return isinstance(kind, PrimitiveType) and kind.name in {*_WIDTHS, "boolean", "string", "binary", "uuid"}
+    return isinstance(kind, PrimitiveType) and kind.name in {*_WIDTHS, "string", "binary", "uuid"}
 
 
 def bound_bytes(values: pa.Array, kind: Type, *, is_lower: bool) -> pa.BinaryArray:
@@ -50,8 +56,6 @@ def bound_bytes(values: pa.Array, kind: Type, *, is_lower: bool) -> pa.BinaryArr
     assert isinstance(kind, PrimitiveType)
     if kind.name in ("string", "binary", "uuid"):
         return values.cast(_BINARY)
-    if kind.name == "boolean":
-        return _masked(_fixed(to_numpy(pc.fill_null(values, False)).astype(np.uint8)), values)
     numbers = _numbers(values, kind)
     if kind.name not in ("float", "double"):
         return _masked(_fixed(numbers), values)
@@ -72,23 +76,17 @@ def partition_values(values: pa.Array, field: PartitionField) -> pa.BinaryArray:
     if kind.name in ("string", "binary"):
         return optional(lengthed(values))
     if kind.name in ("float", "double", "boolean"):
-        return optional(_masked(_bits(values, kind), values))
+        return optional(_masked(_fixed(_numbers(values, kind)), values))
     return optional(_masked(longs(_numbers(values, kind).astype(np.int64)), values))
-
-
-def _bits(values: pa.Array, kind: PrimitiveType) -> pa.BinaryArray:
-    if kind.name == "boolean":
-        return _fixed(to_numpy(pc.fill_null(values, False)).astype(np.uint8))
-    return _fixed(_numbers(values, kind))
 
 
 def _numbers(values: pa.Array, kind: PrimitiveType) -> np.ndarray:
     """The values as little-endian numbers, 0 for null."""
     dtype = np.dtype(_WIDTHS[kind.name])
-    target = arrow_type(kind)
-    storage = {4: pa.int32(), 8: pa.int64()}[dtype.itemsize] if dtype.kind == "i" else target
-    plain = values.cast(target).view(storage)
-    return to_numpy(pc.fill_null(plain, scalar(0, storage))).astype(dtype)
+    plain = values.cast(pa.uint8() if kind.name == "boolean" else arrow_type(kind))
+    if dtype.kind == "i":
+        plain = plain.view({4: pa.int32(), 8: pa.int64()}[dtype.itemsize])
+    return to_numpy(pc.fill_null(plain, scalar(0, plain.type))).astype(dtype)
 
 
 def _fixed(numbers: np.ndarray) -> pa.BinaryArray:
