@@ -217,7 +217,7 @@ def test_levels_that_are_none() -> None:
 # ---- domains --------------------------------------------------------------------------------------------------------
 
 
-def snapshot(protocol: dict[str, Any] | None = None, **domains: str) -> Any:
+def snapshot(protocol: dict[str, Any] | None = None, **domains: str | None) -> Any:
     rows = [{"domain": name.replace("_", "."), "configuration": text} for name, text in domains.items()]
     table = pa.Table.from_pylist(rows, pa.schema([("domain", pa.string()), ("configuration", pa.string())]))
     clustered = {"minReaderVersion": 1, "minWriterVersion": 7, "writerFeatures": ["clustering"]}
@@ -237,9 +237,11 @@ def snapshot(protocol: dict[str, Any] | None = None, **domains: str) -> Any:
         ('{"clusteringColumns":null}', None),
         ("[]", None),
         ("{", None),
+        (None, None),
+        pytest.param("[" * 100_000, None, id="deep"),
     ],
 )
-def test_clustering_columns(text: str, columns: set[tuple[str, ...]] | None) -> None:
+def test_clustering_columns(text: str | None, columns: set[tuple[str, ...]] | None) -> None:
     if columns is not None:
         assert clustering_columns(snapshot(delta_clustering=text)) == columns
     else:

@@ -22,6 +22,7 @@ from tests.support.iceberg_tables import parse, table_with
 
 Json = dict[str, Any]
 UUID = "f79c3e09-677c-4bbd-a479-3f349cb785e7"
+DEEP = "[" * 100_000
 BY = [{"source-id": 1, "field-id": 1000, "name": "p", "transform": "identity"}]
 
 
@@ -269,6 +270,8 @@ def test_row_ids_in_version_3(tmp_path: Path) -> None:
         (headers(schema_id="-1"), []),
         (headers(schema_id="x"), ["schema-id is 'x'"]),
         (headers(schema="{"), ["schema is no JSON"]),
+        pytest.param(headers(schema=DEEP), ["schema is no JSON"], id="deep schema"),
+        pytest.param(headers(partition_spec=DEEP), ["partition-spec is no JSON"], id="deep spec"),
         (headers(schema="{}"), []),
         (headers(schema="[]"), ["schema is no schema"]),
         (headers(schema='{"fields": 1}'), ["schema is no schema"]),

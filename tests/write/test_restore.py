@@ -216,4 +216,7 @@ def test_marks_of_identity_columns_go_on_from_where_they_are(
     found = struct("ID", older)
     assert _with_marks(found, struct("id", newer), "/log") is (mark != older)
     assert found["fields"][0]["metadata"]["delta.identity.highWaterMark"] == mark
+    spelled = struct("ID", older)
+    spelled["fields"][0]["metadata"]["delta.identity.step"] = str(step)
+    assert _with_marks(spelled, struct("id", newer), "/log") is (mark != older), "a step that is a text"
     assert not _with_marks({"fields": [{"name": "id"}]}, struct("id", newer), "/log"), "it was no identity column then"

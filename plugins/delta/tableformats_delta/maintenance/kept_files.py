@@ -63,7 +63,7 @@ def _is_kept(path: str) -> bool:
     """Whether nothing has to name a file: the log but for sidecars, and what is hidden."""
     first, _, rest = path.partition("/")
     if first == LOG_DIRECTORY:
-        return not rest.startswith(f"{SIDECAR_DIRECTORY}/") or rest[len(SIDECAR_DIRECTORY) + 1] == "."
+        return not rest.startswith(f"{SIDECAR_DIRECTORY}/") or rest.startswith(f"{SIDECAR_DIRECTORY}/.")
     names = path.split("/")
     return any(
         name[:1] in ("_", ".") and not (at < len(names) - 1 and ("=" in name or (at == 0 and name == _CHANGES)))

@@ -82,7 +82,7 @@ def _domain(snapshot: DeltaSnapshot, name: str) -> dict[str, Any]:
     texts = [row["configuration"] for row in rows if row["domain"] == name]
     try:
         found = json.loads(texts[0]) if texts else {}
-    except ValueError:
+    except (TypeError, ValueError, RecursionError):  # it has none, or it is no JSON
         found = None
     if not isinstance(found, dict):
         raise CorruptMetadataError("the configuration of a domain is no object of JSON", field=name)

@@ -25,7 +25,7 @@ from ..maintenance.replay import Replay
 from ..maintenance.stored_statistics import StoredStatistics
 from ..schema.table_metadata import TableMetadata
 from .definition import TableDefinition
-from .rules import HIGH_WATER_MARK, number_of
+from .rules import HIGH_WATER_MARK, IDENTITY_STEP, number_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -139,7 +139,7 @@ def restored_definition(current: TableDefinition, older: DeltaSnapshot, path: st
 def _with_marks(struct: dict[str, Any], current: Mapping[str, Any], path: str) -> bool:
     """Take over the high-water marks of identity columns that are farther along; whether there was one.
 
-    Raises CorruptMetadataError for a mark that is no number.
+    Raises CorruptMetadataError for a mark or a step that is no number.
     """
     newer = {
         f["name"].lower(): number_of(f.get("metadata") or {}, HIGH_WATER_MARK, f["name"], path)
@@ -148,8 +148,8 @@ def _with_marks(struct: dict[str, Any], current: Mapping[str, Any], path: str) -
     found = False
     for f in struct["fields"]:
         told, mark = f.get("metadata") or {}, newer.get(f["name"].lower())
-        step = told.get("delta.identity.step")
-        if mark is None or not isinstance(step, int):
+        step = None if mark is None else number_of(told, IDENTITY_STEP, f["name"], path)
+        if mark is None or step is None:
             continue
         old = number_of(told, HIGH_WATER_MARK, f["name"], path)
         if old is None or (mark - old) * step > 0:

@@ -26,13 +26,22 @@ from tableformats.plugin import (
 from ..schema.char_types import CHAR_TYPE, longest_texts
 from ..schema.schema_string import GENERATION_EXPRESSION
 
-__all__ = ["CONSTRAINT_PREFIX", "HIGH_WATER_MARK", "check_defaults", "constraint_check", "number_of", "row_rules"]
+__all__ = [
+    "CONSTRAINT_PREFIX",
+    "HIGH_WATER_MARK",
+    "IDENTITY_STEP",
+    "check_defaults",
+    "constraint_check",
+    "number_of",
+    "row_rules",
+]
 
 CONSTRAINT_PREFIX = "delta.constraints."
 HIGH_WATER_MARK = "delta.identity.highWaterMark"
 """The key of a field's metadata that holds the last number that was given out."""
 _TOO_MUCH = 2**63
-_START, _STEP, _EXPLICIT = ("delta.identity." + name for name in ("start", "step", "allowExplicitInsert"))
+IDENTITY_STEP = "delta.identity.step"
+_START, _EXPLICIT = "delta.identity.start", "delta.identity.allowExplicitInsert"
 _DEFAULT = "CURRENT_DEFAULT"
 _INVARIANTS = "delta.invariants"
 _HINT = "Nothing was written; write the table with Spark"
@@ -56,7 +65,7 @@ def row_rules(schema: Schema, properties: Mapping[str, str], path: str) -> RowRu
         if GENERATION_EXPRESSION in f.metadata:
             sql = str(f.metadata[GENERATION_EXPRESSION])
             generated.append(generated_column(f, f.name, sql, schema, path))
-        elif _START in f.metadata or _STEP in f.metadata:
+        elif _START in f.metadata or IDENTITY_STEP in f.metadata:
             identities.append(_identity(f, path))
         elif _DEFAULT in f.metadata:
             defaults.append(column_default(f, str(f.metadata[_DEFAULT]), schema))
@@ -96,7 +105,7 @@ def _invariants(schema: Schema, path: str) -> Iterator[RowCheck]:
             continue
         try:
             sql = json.loads(f.metadata[_INVARIANTS])["expression"]["expression"]
-        except (ValueError, TypeError, KeyError):
+        except (ValueError, TypeError, KeyError, RecursionError):
             sql = None
         if not isinstance(sql, str):
             raise UnsupportedFeatureError(
@@ -106,7 +115,9 @@ def _invariants(schema: Schema, path: str) -> Iterator[RowCheck]:
 
 
 def _identity(f: Field, path: str) -> IdentityColumn:
-    start, step, high_water = (number_of(f.metadata, key, f.name, path) for key in (_START, _STEP, HIGH_WATER_MARK))
+    start, step, high_water = (
+        number_of(f.metadata, key, f.name, path) for key in (_START, IDENTITY_STEP, HIGH_WATER_MARK)
+    )
     if start is None or not step:
         raise CorruptMetadataError("an identity column has no start, or no step but 0", path=path, field=f.name)
     if str(f.type) != "bigint":

@@ -66,7 +66,7 @@ def _header_spec(manifest: ManifestFile) -> Found:
     """The fields of the header are those of the table's spec; by their ids where they have ids."""
     try:
         fields = json.loads(manifest.header.text("partition-spec") or "null")
-    except ValueError:
+    except (ValueError, RecursionError):
         yield "manifest-header", "partition-spec is no JSON"
         return
     if not isinstance(fields, list) or not all(isinstance(f, dict) for f in fields):
@@ -89,7 +89,7 @@ def _header_schema(manifest: ManifestFile) -> Found:
         yield "manifest-header", f"schema-id is {text[:50]!r}"
     try:
         schema = json.loads(manifest.header.text("schema") or "{}")
-    except ValueError:
+    except (ValueError, RecursionError):
         yield "manifest-header", "schema is no JSON"
         return
     if not isinstance(schema, dict) or not isinstance(schema.get("fields", []), list):
