@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 import tableformats as tf
-from tableformats.cli import main
+from tableformats.cli import app, main
 from tableformats.cli.app import _asks_for_json
 from tableformats.cli.commands import _kinds_text, _partition_texts, _tell_rest, _threshold, _thresholds
 from tableformats.cli.options import _moves, names, pairs
@@ -238,6 +240,44 @@ def test_planned_files_are_cut(many: tf.Table, capsys: pytest.CaptureFixture[str
     listed = lines[lines.index("Planned files") + 1 :]
     assert len(listed) == 4 and listed[0].split() == ["path", "size", "rows", "all", "match"]
     assert [line.split()[-1] for line in listed[1:]] == ["yes"] * 3
+
+
+@pytest.mark.parametrize(
+    ("outcome", "code", "message"),
+    [
+        (None, 0, ""),
+        (0, 0, ""),
+        (3, 3, ""),
+        ("text", 0, ""),
+        (click.Abort(), 130, ""),
+        (BrokenPipeError(), 0, ""),
+        (SystemExit(1), 0, ""),  # what click makes of a closed pipe
+        (click.UsageError("wrong"), 2, "Error: wrong"),
+        (InvalidPredicateError("no column"), 2, "Error: no column"),
+        (CorruptMetadataError("bad"), 1, "Error: bad"),
+        (OSError("full"), 1, "Error: "),
+    ],
+)
+def test_exit_codes(
+    outcome: Any, code: int, message: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run(arguments: list[str], **more: Any) -> Any:
+        assert arguments == ["plan", "t"]
+        if isinstance(outcome, BaseException):
+            raise outcome
+        return outcome
+
+    replaced: list[tuple[int, int]] = []
+    monkeypatch.setattr(app.cli, "main", run)
+    monkeypatch.setattr(os, "open", lambda path, flags: -7)
+    monkeypatch.setattr(os, "dup2", lambda old, new: replaced.append((old, new)))
+    monkeypatch.setattr(sys.stdout, "fileno", lambda: 1, raising=False)
+    found = main(["plan", "t"])
+    monkeypatch.undo()
+    assert found == code
+    assert replaced == ([(-7, 1)] if isinstance(outcome, (BrokenPipeError, SystemExit)) else [])
+    said = capsys.readouterr()
+    assert said.out == "" and said.err.startswith(message) and bool(said.err) is bool(message)
 
 
 def test_a_call_without_arguments_is_one_for_help(capsys: pytest.CaptureFixture[str]) -> None:
