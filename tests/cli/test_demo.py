@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import importlib.util
+import shutil
 from pathlib import Path
 
 import pytest
@@ -119,3 +120,44 @@ def test_the_rows_of_the_demo() -> None:
     }
     assert [demo_module.demo_rows(i).num_columns for i in range(8)] == [4, 4, 4, 4, 5, 5, 5, 5]
     assert len(demo_module.expected_rows()) == 15
+
+
+def test_a_directory_is_made_with_those_above_it(tmp_path: Path) -> None:
+    place = tmp_path / "a" / "b"
+    for _ in range(2):
+        demo_module._prepare(place)
+        assert [entry.name for entry in place.iterdir()] == [demo_module._MARKER]
+
+
+def test_a_file_is_no_directory(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "f").write_text("mine")
+    assert main(["demo", str(tmp_path / "f")]) == 2
+    assert "is a file" in capsys.readouterr().err and (tmp_path / "f").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("pyspark", "home", "path", "missing"),
+    [
+        (True, True, False, None),
+        (True, False, True, None),
+        (True, True, True, None),
+        (True, False, False, "there is no Java"),
+        (True, None, False, "there is no Java"),
+        (True, None, True, None),
+        (False, True, True, "PySpark is not installed"),
+    ],
+)
+def test_what_spark_lacks(
+    pyspark: bool, home: bool | None, path: bool, missing: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Java is that of ``JAVA_HOME``, which may name a folder without one, or it is on the path."""
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: object() if pyspark else None)
+    monkeypatch.setattr(shutil, "which", lambda name: "/usr/bin/java" if path else None)
+    (tmp_path / "bin").mkdir()
+    if home:
+        (tmp_path / "bin" / "java").touch()
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    if home is not None:
+        monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    found = demo_module._missing_for_spark()
+    assert found is None if missing is None else found is not None and found.startswith(missing)

@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tableformats as tf
-from tableformats.cli import progress
+from tableformats.cli import output, progress
 from tableformats.cli.layout import _fitted, _wrapped, column_lines, folded, table_lines, width_of
 from tableformats.cli.values import values_of
 from tests.cli.test_commands import DELTA, Shell, shell
@@ -216,6 +216,25 @@ def test_moments_are_those_of_arrow() -> None:
             assert values_of(column) == column.to_pylist()
     late = pa.chunked_array([pa.array([2**60], pa.timestamp("us", "UTC"))])
     assert values_of(late) == ["+38504-08-17T21:30:06.846976Z"]
+
+
+def test_moments_of_other_zones_and_units() -> None:
+    """They are not read as those of UTC."""
+    rome = pa.chunked_array([pa.array([0, None], pa.timestamp("us", "Europe/Rome"))])
+    first, second = values_of(rome)
+    assert first == dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc) and second is None
+    assert first.utcoffset() == dt.timedelta(hours=1)
+
+
+@pytest.mark.parametrize(
+    ("columns", "is_shown", "width"), [(0, True, 1), (1, True, 1), (80, True, 80), (80, False, None)]
+)
+def test_how_wide_a_terminal_is(
+    columns: int, is_shown: bool, width: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(output, "is_terminal", lambda stream: is_shown)
+    monkeypatch.setattr(output.shutil, "get_terminal_size", lambda: os.terminal_size((columns, 24)))
+    assert output._terminal_width() == width
 
 
 def test_closed_streams() -> None:

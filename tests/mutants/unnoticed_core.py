@@ -146,6 +146,7 @@ IN_CORE: dict[str, str] = {
             ),
         }.items()
     },
+    "tableformats/cli/writing.py:_columns: 0 -> 1": "fields get their ids afterwards",
     **{
         f"tableformats/cli/demo.py:{change}": reason
         for change, reason in {
@@ -180,6 +181,23 @@ IN_CORE: dict[str, str] = {
     **{
         f"tableformats/engines/arrow/key_sets.py:_is_integer: {change}": "other keys are matched in more time"
         for change in ("32 -> 33", "64 -> 65")
+    },
+    **{
+        f"tableformats/cli/layout.py:{change}": "what is as wide as its place is left as it is in both ways"
+        for change in (
+            "column_lines: _total(widths) > width -> (_total(widths) >= width)",
+            "column_lines: max(size) > own -> (max(size) >= own)",
+            "_shortened_paths: size <= width -> (size < width)",
+        )
+    },
+    **{
+        f"tableformats/cli/demo.py:{change}": "no row of the demo has such an amount"
+        for change in (
+            "expected_rows: (row[\"amount\"] or 0) > 40 -> ((row['amount'] or 0) >= 40)",
+            "expected_rows: 40 -> 41",
+            "_by_deltalake: pc.field(\"amount\") > 40 -> (pc.field('amount') >= 40)",
+            "_by_deltalake: 40 -> 41",
+        )
     },
     "tableformats/cli/layout.py:_shortened_paths: 0 -> 1": "where none is wide, none is cut",
     **{
