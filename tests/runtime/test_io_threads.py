@@ -252,6 +252,22 @@ def test_the_error_of_the_block_comes_first() -> None:
     assert done == [1], "the last one did not begin"
 
 
+def test_writes_that_hold_as_many_bytes_as_they_may_are_not_waited_for() -> None:
+    goes_on, ended = threading.Event(), []
+
+    def work() -> None:
+        goes_on.wait(5)
+        ended.append(1)
+
+    with WriteBehind(2, 10) as writes:
+        writes.start(10, work)
+        writes.wait(10)
+        assert not ended
+        goes_on.set()
+        writes.wait(9)
+        assert ended
+
+
 def test_writes_that_hold_too_many_bytes_are_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(io_threads, "MAX_BYTES_BEHIND", 10)
     lock, now, most = threading.Lock(), 0, 0
