@@ -125,7 +125,15 @@ def test_what_iceberg_has_not_is_refused(of_column: dict[str, Any], field: str) 
         (dt.time(22, 31, 8, 1), "time", "22:31:08.000001"),
         (dt.datetime(2017, 11, 16, 22, 31, 8), "timestamp", "2017-11-16T22:31:08.000000"),
         (dt.datetime(24, 1, 1, tzinfo=dt.timezone.utc), "timestamptz", "0024-01-01T00:00:00.000000+00:00"),
+        (dt.datetime(2017, 11, 16, 22, 31, 8, 123_456), "timestamp", "2017-11-16T22:31:08.123456"),
+        (
+            dt.datetime(2020, 1, 1, 1, 30, 0, 7, dt.timezone(dt.timedelta(hours=5, minutes=30))),
+            "timestamptz",
+            "2019-12-31T20:00:00.000007+00:00",
+        ),
         (1_000_000_001, "timestamp_ns", "1970-01-01T00:00:01.000000001"),
+        (1_700_000_000_123_456_789, "timestamp_ns", "2023-11-14T22:13:20.123456789"),
+        (-(2**63), "timestamptz_ns", "1677-09-21T00:12:43.145224192+00:00"),
         (-1, "timestamptz_ns", "1969-12-31T23:59:59.999999999+00:00"),
         (b"\1\xff", "binary", "01ff"),
         (b"\1\xff", "fixed[2]", "01ff"),
@@ -151,6 +159,9 @@ def test_default_values_are_read_back(value: Any, kind: Any, found: Any) -> None
         (float("nan"), "double"),
         (Decimal("1.234"), "decimal(9, 2)"),
         (dt.datetime(2020, 1, 1), "timestamptz"),
+        (dt.datetime(2020, 1, 1, tzinfo=dt.timezone.utc), "timestamp"),
+        (1, "timestamp"),
+        ("x", "timestamp_ns"),
         (b"1", "fixed[2]"),
         ("x", "date"),
     ],
@@ -158,6 +169,11 @@ def test_default_values_are_read_back(value: Any, kind: Any, found: Any) -> None
 def test_default_values_of_another_type_are_refused(value: Any, kind: str) -> None:
     with pytest.raises((ValueError, TypeError)):
         default_json(value, kind)
+
+
+def test_default_values_in_nanoseconds_of_times_in_microseconds() -> None:
+    value = dt.datetime(2017, 11, 16, 22, 31, 8, 123_456)
+    assert default_json(value, "timestamp_ns") == "2017-11-16T22:31:08.123456000"
 
 
 # ---- partition specs ------------------------------------------------------------------------------------------------
