@@ -88,6 +88,15 @@ def test_batches_of_few_actions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert [len(values) for values in file.struct_arrays("txn")] == [2, 1]
 
 
+def test_texts_of_actions_are_no_codes(tmp_path: Path) -> None:
+    """Whoever reads actions as they are stored has partition values as texts; planning takes them as codes."""
+    kind = pa.struct([("path", pa.string()), ("partitionValues", pa.map_(pa.string(), pa.string()))])
+    file = written(tmp_path, [{"add": {"path": name, "partitionValues": [("p", "1")]}} for name in "ab"], add=kind)
+    (values,) = file.struct_arrays("add")
+    assert values.type.field("partitionValues").type == kind.field("partitionValues").type
+    assert values.to_pylist() == [{"path": name, "partitionValues": [("p", "1")]} for name in "ab"]
+
+
 def test_row_groups_with_values(tmp_path: Path) -> None:
     file = written(tmp_path, [txn("a"), txn(None)], [{"txn": None}], [txn(None, 1)], txn=TXN)
     footer = pq.read_metadata(file.path)

@@ -233,6 +233,7 @@ def snapshot(protocol: dict[str, Any] | None = None, **domains: str | None) -> A
         ("{}", set()),
         ('{"clusteringColumns":[7]}', None),
         ('{"clusteringColumns":[["a",7]]}', None),
+        ('{"clusteringColumns":[["a"],[]]}', None),
         ('{"clusteringColumns":"a"}', None),
         ('{"clusteringColumns":null}', None),
         ("[]", None),

@@ -249,7 +249,7 @@ class _Pending:
         return batches
 
 
-@lru_cache(16)
+@lru_cache(maxsize=16)
 def _empty_file(schema: pa.Schema) -> pa.Buffer:
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -260,7 +260,7 @@ def _empty_file(schema: pa.Schema) -> pa.Buffer:
     return sink.getvalue()
 
 
-@lru_cache(16)
+@lru_cache(maxsize=16)
 def _leaves(schema: pa.Schema) -> list[str]:
     """The paths of the leaf columns, as Parquet's writer spells them."""
     import pyarrow as pa
@@ -270,7 +270,7 @@ def _leaves(schema: pa.Schema) -> list[str]:
     return [footer.schema.column(i).path for i in range(footer.num_columns)]
 
 
-@lru_cache(16)
+@lru_cache(maxsize=16)
 def _frame(schema: pa.Schema) -> dict[int, Any] | None:
     try:
         return ParquetFooter.of_file(_empty_file(schema)).frame

@@ -33,7 +33,7 @@ def clustering_columns(snapshot: DeltaSnapshot) -> frozenset[tuple[str, ...]]:
     found = _domain(snapshot, _CLUSTERING).get("clusteringColumns", [])
     # delta-spark writes each column as the list of the parts of its name.
     parts = [[name] if isinstance(name, str) else name for name in found] if isinstance(found, list) else [None]
-    if not all(isinstance(names, list) and all(isinstance(n, str) for n in names) for names in parts):
+    if not all(isinstance(names, list) and names and all(isinstance(n, str) for n in names) for names in parts):
         raise CorruptMetadataError("the clustering columns are no names", field=_CLUSTERING)
     return frozenset(tuple(names) for names in parts if names is not None)
 
