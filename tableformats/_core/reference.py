@@ -459,3 +459,28 @@ def drop_texts(offsets: Int32 | Int64, data: UInt8, dropped: Int64, out_offsets:
     _expect(len(out), sum(map(len, found)), "out")
     out_offsets[:] = np.cumsum([0, *map(len, found)])
     out[:] = np.frombuffer(b"".join(found), np.uint8)
+
+
+# --- key_filter -------------------------------------------------------------------------------------
+
+
+def _slot(value: int, least: int, multiplier: int, shift: int) -> int:
+    if not 0 <= shift <= 63:
+        raise ValueError(f"shift is {shift}, which is not from 0 to 63")
+    return ((value - least) * multiplier % 2**64) >> shift
+
+
+def add_keys(keys: Int64, bits: UInt64, least: int, multiplier: int, shift: int) -> None:
+    for key in keys.tolist():
+        slot = _slot(key, least, multiplier, shift)
+        if slot < 64 * len(bits):
+            bits[slot // 64] |= np.uint64(1 << slot % 64)
+
+
+def find_keys(values: Int64, bits: UInt64, least: int, multiplier: int, shift: int, out: Int64) -> int:
+    _expect(len(out), len(values), "out")
+    words = bits.tolist()
+    slots = [_slot(value, least, multiplier, shift) for value in values.tolist()]
+    found = [i for i, slot in enumerate(slots) if slot < 64 * len(words) and words[slot // 64] >> slot % 64 & 1]
+    out[: len(found)] = found
+    return len(found)

@@ -19,7 +19,7 @@ from .arrays import to_arrow
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-__all__ = ["without_rows"]
+__all__ = ["rows_where", "without_rows"]
 
 _MOST = 0.25
 """Above this share of dropped rows, Arrow's filter is the faster one."""
@@ -44,6 +44,13 @@ def without_rows(rows: pa.StructArray, dropped: npt.NDArray[np.int64]) -> pa.Str
     if len(dropped) > _MOST * len(rows) or not rows.type.num_fields:
         return pc.filter(rows, drop.staying)
     return pa.StructArray.from_arrays([drop.column(column) for column in rows.flatten()], fields=list(rows.type))
+
+
+def rows_where(rows: pa.StructArray, stays: npt.NDArray[np.bool_]) -> pa.StructArray:
+    """The ``rows`` for which ``stays`` (bool[n]) is true; as :func:`without_rows`."""
+    if len(rows) - np.count_nonzero(stays) > _MOST * len(rows):
+        return pc.filter(rows, to_arrow(stays))
+    return without_rows(rows, np.flatnonzero(~stays))
 
 
 class _Drop:

@@ -7,15 +7,21 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tableformats.engines.arrow.row_runs import (
     MatchingRows,
     RowCursor,
     at_positions,
+    both_dropped,
     in_blocks,
+    in_step,
     joined_runs,
-    runs_of_rows,
+    runs_of,
+    without_positions,
 )
+from tests.support.examples import examples
 
 
 def numbers(*values: int) -> pa.StructArray:
@@ -26,17 +32,44 @@ def read(pieces: Iterator[tuple[int, pa.StructArray]]) -> list[tuple[int, list[i
     return [(first, piece.field(0).to_pylist()) for first, piece in pieces]
 
 
+def matching(first: int, matches: list[int]) -> MatchingRows:
+    rows = numbers(*(first + i for i, one in enumerate(matches) if one))
+    return MatchingRows.of_mask(first, np.array(matches, bool), rows)
+
+
 @pytest.mark.parametrize(
-    ("positions", "runs"),
+    ("batches", "runs"),
     [
-        ([5], [[5, 6]]),
-        ([0, 1, 2], [[0, 3]]),
-        ([0, 2, 3, 7], [[0, 1], [2, 4], [7, 8]]),
-        ([1, 3], [[1, 2], [3, 4]]),
+        ({5: [1]}, [[5, 6]]),
+        ({0: [1, 1, 1]}, [[0, 3]]),
+        ({0: [1, 0, 1, 1], 4: [0, 0, 0, 1]}, [[0, 1], [2, 4], [7, 8]]),
+        ({0: [0, 1, 1], 3: [1, 0], 5: [0, 1], 9: [1]}, [[1, 4], [6, 7], [9, 10]]),
+        ({0: [1], 1: [1], 2: [1, 1]}, [[0, 4]]),
     ],
 )
-def test_runs_of_positions(positions: list[int], runs: list[list[int]]) -> None:
-    assert runs_of_rows(np.array(positions, np.int64)).tolist() == runs
+def test_runs_of_matching_rows(batches: dict[int, list[int]], runs: list[list[int]]) -> None:
+    assert runs_of([matching(first, matches) for first, matches in batches.items()]).tolist() == runs
+
+
+@settings(max_examples=examples(200), deadline=None)
+@given(st.lists(st.booleans(), max_size=12), st.lists(st.booleans(), max_size=12))
+def test_positions_of_rows_that_are_dropped_twice(first: list[bool], then: list[bool]) -> None:
+    left = [i for i, is_dropped in enumerate(first) if not is_dropped]
+    then = (then + [False] * len(left))[: len(left)]
+    rows = [i for i, is_dropped in zip(left, then, strict=True) if not is_dropped]
+    found = both_dropped(np.flatnonzero(first), np.flatnonzero(then)).tolist()
+    assert found == sorted(set(range(len(first))) - set(rows))
+
+
+@settings(max_examples=examples(200), deadline=None)
+@given(st.lists(st.booleans(), max_size=24), st.sets(st.integers(0, 30)))
+def test_runs_without_positions(wanted: list[bool], positions: set[int]) -> None:
+    """As sets of rows; the runs that are left are not empty, and ascend."""
+    runs = joined_runs(np.arange(len(wanted) + 1) + 3, np.array(wanted, bool))
+    found = without_positions(runs, np.array(sorted(positions), np.int64)).tolist()
+    rows = {i + 3 for i, is_wanted in enumerate(wanted) if is_wanted}
+    assert [row for start, stop in found for row in range(start, stop)] == sorted(rows - positions)
+    assert all(start < stop for start, stop in found)
 
 
 @pytest.mark.parametrize(
@@ -77,18 +110,26 @@ def test_rows_are_found_in_batches() -> None:
 
 
 def test_matching_rows_of_a_batch() -> None:
-    found = MatchingRows(100, pa.array([True, None, False, True, True, False]), numbers(0, 3, 4))
-    assert found.stop == 106 and found.positions.tolist() == [100, 103, 104]
-    assert found.matches_of(103, 2).to_pylist() == [True, True]
-    assert found.matches_of(100, 3).to_pylist() == [True, None, False]
+    of_mask = matching(100, [1, 0, 0, 1, 1, 0])
+    without = MatchingRows.without(100, 6, np.array([1, 2, 5], np.int64), numbers(100, 103, 104))
+    for found in (of_mask, without):
+        assert found.stop == 106 and found.runs.tolist() == [[100, 101], [103, 105]]
+        assert found.matches_of(103, 2).tolist() == [True, True]
+        assert found.matches_of(100, 3).tolist() == [True, False, False]
+
+
+def test_rows_of_two_sides_in_step() -> None:
+    left = [numbers(0, 1, 2), numbers(3), numbers(), numbers(4, 5)]
+    right = [numbers(10, 11), numbers(), numbers(12, 13, 14, 15)]
+    found = [(one.field(0).to_pylist(), other.field(0).to_pylist()) for one, other in in_step(left, right)]
+    assert found == [([0, 1], [10, 11]), ([2], [12]), ([3], [13]), ([4, 5], [14, 15])]
+    assert list(in_step([], [])) == []
 
 
 def test_blocks_of_matching_rows() -> None:
     """A block ends with the batch in which it has so many matching rows; how far they are apart does not count."""
-    matches = {0: [True] * 3, 10: [True], 500: [True, None], 600: [True] * 4, 700: [False, True]}
-    batches = [
-        MatchingRows(first, pa.array(found), numbers(*range(found.count(True)))) for first, found in matches.items()
-    ]
+    matches = {0: [1, 1, 1], 10: [1], 500: [1, 0], 600: [1, 1, 1, 1], 700: [0, 1]}
+    batches = [matching(first, found) for first, found in matches.items()]
     for rows, expected in {
         1: [[0], [10], [500], [600], [700]],
         4: [[0, 10], [500, 600], [700]],

@@ -41,3 +41,8 @@ def paths(request: pytest.FixtureRequest) -> ModuleType:
 @pytest.fixture(scope="session", params=twins("rows"))
 def rows(request: pytest.FixtureRequest) -> ModuleType:
     return request.param
+
+
+@pytest.fixture(scope="session", params=twins("key_filter"))
+def key_filter(request: pytest.FixtureRequest) -> ModuleType:
+    return request.param

@@ -84,7 +84,7 @@ def test_files_that_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_many_positions_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(delete_files, "_LIST_POSITIONS", 2)
+    monkeypatch.setattr(delete_files, "_COPIED_POSITIONS", 2)
     row = position_file(tmp_path, "d", *(("/f", n) for n in (7, 3, 1, 5, 3)), ("/g", 2))
     assert positions(Reader(tmp_path), "/f", row) == [1, 3, 5, 7]
 

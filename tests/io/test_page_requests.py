@@ -47,3 +47,21 @@ def test_a_row_of_a_large_file(stub: S3Stub, tmp_path: Path, monkeypatch: pytest
     stub.requests.clear()
     assert remote.scan("x < 0.5").to_arrow().num_rows == int((columns["x"] < 0.5).sum())
     assert bytes_of(stub) > 8_000_000
+
+
+def test_deleted_rows_take_no_request_of_their_own(
+    stub: S3Stub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where few rows are deleted all bytes are wanted, and no index is read before them."""
+    monkeypatch.setattr(page_reads, "FEWEST_REMOTE_BYTES", 1 << 20)
+    table = pa.table({"id": np.arange(ROWS), "x": np.random.default_rng(1).random(ROWS)})
+    made = tf.create_table(
+        tmp_path / "t", table.schema, format="delta", properties={"delta.enableDeletionVectors": "true"}
+    )
+    made.append(table)
+    tf.open_table(tmp_path / "t").delete("id IN (5, 6, 399000)")
+    stub.upload(tmp_path / "t", "t")
+    looked_up: list[int] = []
+    monkeypatch.setattr(page_reads.PageReader, "_chunks", lambda self, group, leaves: looked_up.append(group))
+    found = tf.open_table("s3://bucket/t", storage_options=stub.options).scan().to_arrow()
+    assert sorted(set(range(ROWS)) - set(found["id"].to_pylist())) == [5, 6, 399_000] and looked_up == []

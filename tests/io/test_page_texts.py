@@ -136,27 +136,31 @@ def test_plain_texts(texts: list[bytes | None], data: st.DataObject) -> None:
             plain_places(values[:-1], len(texts), defined, chosen, starts, ends)
 
 
-@settings(max_examples=examples(300), deadline=None)
-@given(TEXTS, st.binary(max_size=20), st.integers(0, 9))
-def test_all_plain_texts(texts: list[bytes | None], before: bytes, room: int) -> None:
+@settings(max_examples=examples(400), deadline=None)
+@given(TEXTS, st.binary(max_size=20), st.integers(0, 40), st.data())
+def test_copied_plain_texts(texts: list[bytes | None], before: bytes, room: int, data: st.DataObject) -> None:
+    chosen = data.draw(masks(len(texts)))
     defined = None if None not in texts else np.array([text is not None for text in texts], np.uint8)
-    known = [text or b"" for text in texts]
+    wanted = [text or b"" for i, text in enumerate(texts) if chosen is None or chosen[i]]
     values = b"".join(struct.pack("<i", len(text)) + text for text in texts if text is not None)
-    offsets = np.full(len(texts) + 1, len(before), np.int32)
-    out = np.frombuffer(bytearray(before + bytes(sum(map(len, known)) + room)), np.uint8)
-    plain_texts(values, len(texts), defined, offsets, out)
-    assert out.tobytes()[: offsets[-1]] == before + b"".join(known)
-    assert np.diff(offsets).tolist() == list(map(len, known))
+    offsets = np.full(len(wanted) + 1, len(before), np.int32)
+    out = np.frombuffer(bytearray(before + bytes(sum(map(len, wanted)) + room)), np.uint8)
+    plain_texts(values, len(texts), defined, chosen, offsets, out)
+    assert out.tobytes()[: offsets[-1]] == before + b"".join(wanted)
+    assert np.diff(offsets).tolist() == list(map(len, wanted))
     if values:
         with pytest.raises(ValueError, match="the texts of a page end after"):
-            plain_texts(values[:-1], len(texts), defined, offsets, out)
-    if any(known):
+            plain_texts(values[:-1], len(texts), defined, chosen, offsets, out)
+    if any(wanted):
         with pytest.raises(ValueError, match="the texts of a page end after"):
-            plain_texts(values, len(texts), defined, offsets, out[: offsets[-1] - 1])
-    for wrong in (-1, len(out) + 1):
-        offsets[0] = wrong
+            plain_texts(values, len(texts), defined, chosen, offsets, out[: offsets[-1] - 1])
+    for wrong in (offsets[:-1], np.append(offsets, offsets[-1:])):
+        with pytest.raises(ValueError, match="offsets has"):
+            plain_texts(values, len(texts), defined, chosen, wrong, out)
+    for start in (-1, len(out) + 1):
+        offsets[0] = start
         with pytest.raises(ValueError, match="out has no room"):
-            plain_texts(values, len(texts), defined, offsets, out)
+            plain_texts(values, len(texts), defined, chosen, offsets, out)
 
 
 @settings(max_examples=examples(300), deadline=None)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tableformats.io._thrift import read_struct_at
 from tableformats.io._thrift_write import write_struct
 from tableformats.io.parquet._page_heads import PageHead
-from tableformats.io.parquet._page_values import decompress_pages, read_fixed_width
+from tableformats.io.parquet._page_values import decompress_pages, mark_runs, read_fixed_width
 from tableformats.io.parquet.data_pages import StoredPage, decompress
 from tableformats.io.parquet.fixed_width import coded_values, fixed_width_values, is_fixed_width
 from tableformats.io.parquet.pages import PageColumn
@@ -55,6 +55,18 @@ def data_page(values: bytes, defined: Sequence[int] | None, rows: int, encoding:
     return page_bytes(DATA, prefix + values, numbers([rows, encoding, RLE, RLE]))
 
 
+def all_rows(pages: Sequence[StoredPage]) -> Any:
+    rows = sum(page.rows for page in pages)
+    return np.array([[0, rows]] if rows else np.empty((0, 2)), np.int64)
+
+
+def some_runs(draw: st.DrawFn, rows: int) -> Any:
+    """Runs of rows: all, or those between some edges."""
+    edges = draw(st.just([0, rows]) | st.lists(st.integers(0, rows), unique=True, max_size=12))
+    edges = sorted(set(edges)) if rows else []
+    return np.array(edges[: len(edges) // 2 * 2], np.int64).reshape(-1, 2)
+
+
 VALUES = st.lists(st.none() | st.integers(-(2**31), 2**31 - 1), max_size=40)
 
 
@@ -82,15 +94,20 @@ def chunks(draw: st.DrawFn) -> tuple[int, bool, list[int | None], list[bytes], b
     return physical, is_optional, every, pages, head if has_dictionary else None
 
 
-@settings(max_examples=examples(300), deadline=None)
-@given(chunks())
-def test_values_of_pages(chunk: tuple[int, bool, list[int | None], list[bytes], bytes | None]) -> None:
-    physical, is_optional, values, pages, dictionary = chunk
+@settings(max_examples=examples(500), deadline=None)
+@given(chunks(), st.data())
+def test_values_of_pages(
+    chunk: tuple[int, bool, list[int | None], list[bytes], bytes | None], data: st.DataObject
+) -> None:
+    physical, is_optional, every, pages, dictionary = chunk
+    runs = data.draw(st.composite(some_runs)(len(every)))
+    values = [value for start, stop in runs.tolist() for value in every[start:stop]]
     found = fixed_width_values(
         KINDS[physical],
         column(physical, is_optional),
         [StoredPage(page, 0) for page in pages],
         None if dictionary is None else StoredPage(dictionary, 0),
+        runs,
     )
     found.validate(full=True)
     assert found.to_pylist() == values
@@ -116,7 +133,8 @@ def test_damaged_pages_are_values_or_an_error(
         if sum(one.rows for one in found) > 10_000:
             return
         entries = None if dictionary is None else StoredPage(dictionary, 0)
-        fixed_width_values(KINDS[physical], column(physical, is_optional), found, entries).validate(full=True)
+        runs = all_rows(found)
+        fixed_width_values(KINDS[physical], column(physical, is_optional), found, entries, runs).validate(full=True)
     except ValueError:
         pass
 
@@ -125,7 +143,7 @@ def test_damaged_pages_are_values_or_an_error(
 def test_floating_point_numbers_keep_their_bits(physical: int, width: int) -> None:
     stored = bytes(range(1, 1 + 3 * width))
     page = StoredPage(data_page(stored, [1, 0, 1, 1], 4, PLAIN, 1), 0)
-    found = fixed_width_values(KINDS[physical], column(physical), [page], None)
+    found = fixed_width_values(KINDS[physical], column(physical), [page], None, all_rows([page]))
     assert found.buffers()[1].to_pybytes()[: 4 * width] == stored[:width] + bytes(width) + stored[width:]
 
 
@@ -144,37 +162,65 @@ def test_pages_that_lack_values(values: bytes, defined: list[int], encoding: int
     page = StoredPage(data_page(values, defined, 2, encoding, 1), 0)
     dictionary = StoredPage(page_bytes(DICTIONARY, bytes(8), numbers([2, PLAIN])), 0)
     with pytest.raises(ValueError, match=message):
-        fixed_width_values(pa.int32(), column(INT32), [page], dictionary)
+        fixed_width_values(pa.int32(), column(INT32), [page], dictionary, all_rows([page]))
 
 
 def test_levels_that_are_cut() -> None:
     short = StoredPage(page_bytes(DATA, struct.pack("<i", 9) + bytes(4), numbers([1, PLAIN, RLE, RLE])), 0)
     with pytest.raises(ValueError, match="the levels of a page are longer than the page"):
-        fixed_width_values(pa.int32(), column(INT32), [short], None)
+        fixed_width_values(pa.int32(), column(INT32), [short], None, all_rows([short]))
     missing = StoredPage(page_bytes(DATA, bytes(3), numbers([1, PLAIN, RLE, RLE])), 0)
     with pytest.raises(ValueError, match="the levels of a page are longer than the page"):
-        fixed_width_values(pa.int32(), column(INT32), [missing], None)
+        fixed_width_values(pa.int32(), column(INT32), [missing], None, all_rows([missing]))
     level = repeated(1, 1, 1)
     few = StoredPage(page_bytes(DATA_V2, level + bytes(8), numbers([2, 0, 2, PLAIN, len(level), 0])), 0)
     with pytest.raises(ValueError, match="the definition levels of a page end after 1 of 2 rows"):
-        fixed_width_values(pa.int32(), column(INT32), [few], None)
+        fixed_width_values(pa.int32(), column(INT32), [few], None, all_rows([few]))
 
 
 def test_what_kernels_refuse() -> None:
     page = StoredPage(data_page(bytes(8), None, 2, PLAIN, 1), 0)
-    levels, out = np.empty(2, np.uint8), np.empty(8, np.uint8)
+    levels, out, runs = np.empty(2, np.uint8), np.empty(8, np.uint8), np.array([[0, 2]], np.int64)
     with pytest.raises(ValueError, match="a page was not decompressed"):
-        read_fixed_width([page], False, 4, b"", out, levels)
+        read_fixed_width([page], False, 4, b"", runs, out, levels)
     decompress([page], 0)
-    assert read_fixed_width([page], False, 4, b"", out, levels) == 0
+    assert read_fixed_width([page], False, 4, b"", runs, out, levels) == 0
+    assert read_fixed_width([page, page], False, 4, b"", runs + 1, out, levels) == 0
     with pytest.raises(ValueError, match="width must be 4 or 8"):
-        read_fixed_width([page], False, 2, b"", out[:4], levels)
+        read_fixed_width([page], False, 2, b"", runs, out[:4], levels)
     with pytest.raises(ValueError, match="out"):
-        read_fixed_width([page], False, 4, b"", out[:4], levels)
-    with pytest.raises(ValueError, match="pages have more than 2 rows"):
-        read_fixed_width([page, page], False, 4, b"", out, levels)
+        read_fixed_width([page], False, 4, b"", runs, out[:4], levels)
     with pytest.raises(ValueError, match="levels"):
-        read_fixed_width([], False, 4, b"", out, levels)
+        read_fixed_width([page], False, 4, b"", runs, out[:4], levels[:1])
+    for wrong in (runs + 1, runs + 2):
+        with pytest.raises(ValueError, match="pages have only 2 rows"):
+            read_fixed_width([page], False, 4, b"", wrong, out, levels)
+    with pytest.raises(ValueError, match="pages have only 0 rows"):
+        read_fixed_width([], False, 4, b"", runs, out, levels)
+    for places, number in (([[1, 1]], 0), ([[-1, 1]], 0), ([[2, 1]], 0), ([[0, 2], [1, 3]], 1)):
+        with pytest.raises(ValueError, match=rf"runs\[{number}\] does not ascend"):
+            read_fixed_width([page], False, 4, b"", np.array(places, np.int64), out, levels)
+    with pytest.raises(ValueError, match="runs"):
+        read_fixed_width([page], False, 4, b"", np.array([[0, 1, 2]], np.int64), out, levels)
+
+
+@pytest.mark.parametrize(
+    ("runs", "found"),
+    [
+        ([], [0, 0, 0, 0, 0]),
+        ([[0, 5]], [1, 1, 1, 1, 1]),
+        ([[1, 2], [3, 5]], [0, 1, 0, 1, 1]),
+        ([[0, 1], [1, 2]], [1, 1, 0, 0, 0]),
+    ],
+)
+def test_rows_of_runs_are_marked(runs: list[list[int]], found: list[int]) -> None:
+    places, out = np.array(runs, np.int64).reshape(-1, 2), np.full(5, 7, np.uint8)
+    mark_runs(places, out)
+    assert out.tolist() == found
+    if runs:
+        with pytest.raises(ValueError, match="runs go beyond 1 rows"):
+            mark_runs(places, out[:1])
+    mark_runs(places[:0], out[:0])
 
 
 def test_decompressed_pages_are_parts_of_one_memory() -> None:
@@ -196,11 +242,11 @@ def test_decompressed_pages_are_parts_of_one_memory() -> None:
 def test_codes_of_texts() -> None:
     entries = pa.array(["a", "b", "c"])
     page = StoredPage(data_page(bytes([2]) + packed([2, 0, 2], 2), [1, 1, 0, 1], 4, RLE_DICTIONARY, 1), 0)
-    found = coded_values(column(6), [page, page], entries)
+    found = coded_values(column(6), [page, page], entries, all_rows([page, page]))
     found.validate(full=True)
     assert found.to_pylist() == ["c", "a", None, "c"] * 2
     with pytest.raises(ValueError, match="row 0 of a page has no code of its dictionary of 2 values"):
-        coded_values(column(6), [page], entries[:2])
+        coded_values(column(6), [page], entries[:2], all_rows([page]))
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,8 @@ MUTANTS = (
     Mutant(
         "filter-first-keeps-deleted-rows",
         "core:FileRows._matches",
-        "found[deleted] = False",
-        "found[deleted[:0]] = False",
+        "is_left[dropped] = False",
+        "is_left[dropped[:0]] = False",
         "rows that are deleted by position come back where a filter is given",
         ("arrow/test_reader.py",),
     ),

@@ -7,6 +7,7 @@ from tests.mutants.mutant import Mutant
 _ROW_GROUPS = ("arrow/test_row_group_pruning.py",)
 _WHOLE = ("arrow/test_whole_row_groups.py",)
 _PAGES = ("arrow/test_page_reads.py",)
+_DELETED = ("arrow/test_deleted_rows.py",)
 
 MUTANTS = (
     Mutant(
@@ -75,7 +76,7 @@ MUTANTS = (
     ),
     Mutant(
         "rows-before-a-page-that-is-left-out",
-        "core:ReadPages._places",
+        "core:ReadPages.places",
         "(self.starts == before + self.starts[0]).all()",
         "True",
         "rows are taken from where they would be if all pages were read",
@@ -200,5 +201,53 @@ MUTANTS = (
         "codes = values.indices.fill_null(0)",
         "a row without a text takes the answer of another one",
         ("arrow/test_row_filter.py",),
+    ),
+    Mutant(
+        "row-behind-a-deleted-one",
+        "core:FileRows._live",
+        "deleted + part.first",
+        "deleted + part.first + 1",
+        "a deleted row is read, and the one behind it is not",
+        _DELETED,
+    ),
+    Mutant(
+        "others-of-rows-with-deleted-keys-stay",
+        "core:FileRows._matches",
+        "MatchingRows.without(first, len(rows), dropped, left)",
+        "MatchingRows.without(first, len(rows), deleted, left)",
+        "the values of a row stand beside the key of another one",
+        _DELETED,
+    ),
+    Mutant(
+        "rows-that-are-left-keep-their-positions",
+        "core:both_dropped",
+        "then + shifts",
+        "then",
+        "keys behind a deleted position delete other rows",
+        ("arrow/test_row_runs.py",),
+    ),
+    Mutant(
+        "keys-are-never-far-apart",
+        "core:_IntegerSet.__init__",
+        "greatest - least < 1 << size",
+        "True",
+        "a row whose key is deleted is there again, if the key is far from the least one",
+        _DELETED,
+    ),
+    Mutant(
+        "pages-within-a-run-are-not-wanted",
+        "core:hold_rows",
+        "(before % 2 == 1) | (",
+        "(",
+        "a page is left out whose rows lie between the ends of a run",
+        _PAGES,
+    ),
+    Mutant(
+        "texts-that-are-left-out-leave-their-nulls",
+        "core:_copied",
+        "part if w is None else part[w.view(bool)]",
+        "part if w is None else part[: int(w.sum())]",
+        "NULLs of copied texts are those of other rows",
+        _DELETED,
     ),
 )

@@ -105,13 +105,13 @@ class EqualityFilter:
     paths: tuple[tuple[int, ...], ...]
 
     def deleted(self, rows: pa.StructArray, selection: Selection) -> np.ndarray:
-        """bool[n]: the rows whose key is deleted."""
+        """int64[m]: the positions of the rows whose key is deleted, ascending."""
         batch = self.projection.read(rows, selection)
         columns = []
         for i, members in enumerate(self.paths):
             # struct_field makes a member of a NULL struct NULL.
             columns.append(pc.struct_field(batch.column(i), list(members)) if members else batch.column(i))
-        return self.keys.contains(columns)
+        return self.keys.positions(columns)
 
 
 class DeleteLoader:

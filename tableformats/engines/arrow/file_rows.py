@@ -2,9 +2,8 @@
 
 A batch starts with the file's own columns. Positional deletes, then equality deletes, then the filter remove rows; only
 the rows that are left are converted to the table's columns. Columns that only one of these steps needs are read and
-not returned. Row groups in which no row can match, by the statistics of the footer, are not read. Where a file has
-no equality deletes, the columns that the filter names are read first, and the others of a row group only from its first
-row that matches on.
+not returned. Row groups in which no row can match, by the statistics of the footer, are not read. The columns that the
+filter and equality deletes name are read first, and the others of a row group only from its first row that is left on.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ import pyarrow as pa
 from pyroaring import BitMap64
 
 from ...columnar.arrays import to_numpy
-from ...columnar.dropped_rows import without_rows
+from ...columnar.dropped_rows import rows_where, without_rows
 from ...expressions import tree as ex
 from ...planning.request import ScanRequest
 from ...planning.tasks import ScanTask
@@ -34,7 +33,17 @@ from .files.sought_values import sought_values
 from .metadata_columns import MetadataReader, with_positions
 from .projection import Resolver
 from .row_filter import RowFilter
-from .row_runs import MatchingRows, RowCursor, at_positions, in_blocks, joined_runs, runs_of_rows
+from .row_runs import (
+    MatchingRows,
+    RowCursor,
+    at_positions,
+    both_dropped,
+    in_blocks,
+    in_step,
+    joined_runs,
+    runs_of,
+    without_positions,
+)
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -43,6 +52,10 @@ __all__ = ["FileRows", "identity_values"]
 
 _AHEAD_ROWS = 1 << 20
 """About so many matching rows are in memory before others of their columns are read."""
+_FEWEST_ROWS = 1 << 16
+"""Of a batch, where rows of several are put together."""
+_MOST_DELETED = 1 << 20
+"""Positions of more rows of a row group are not in memory at the same time."""
 
 
 class FileRows:
@@ -117,53 +130,85 @@ class FileRows:
         ranges = ranges_of(bounds, num_rows, [field for field, _ in self._stored_values.values()])
         return np.asarray(self._residual.decide([BoundsRangeSource(ranges, len(num_rows))]).verdicts != NONE)
 
-    def _stored(self, part: FilePart, selection: Selection, is_alone: bool) -> Iterator[tuple[int, pa.StructArray]]:
-        """The rows of ``part`` in batches, each with its first position; pages without a matching row are left out."""
+    def _page_runs(self, part: FilePart) -> npt.NDArray[np.int64]:
+        """The runs of rows of ``part`` (see :mod:`.row_runs`) that may match, by the statistics of its pages."""
         stored = self._stored_values
         found = self._file.page_bounds(part, stored) if self._residual is not None and stored else None
-        if found is not None:
-            bounds, starts = found
-            with typed_errors(self._task.path):
-                may_match = self._may_match(bounds, pa.array(np.diff(starts)))
-            if not may_match.any():
-                return iter(())
-            runs = joined_runs(starts, may_match)
-            rows = self._file.run_rows(part, selection, runs)
+        if found is None:
+            return np.array([[part.first, part.first + part.num_rows]], np.int64)
+        bounds, starts = found
+        with typed_errors(self._task.path):
+            may_match = self._may_match(bounds, pa.array(np.diff(starts)))
+        return joined_runs(starts, may_match)
+
+    def _stored(
+        self, part: FilePart, selection: Selection, is_alone: bool, batch_rows: int | None = None
+    ) -> Iterator[tuple[int, pa.StructArray]]:
+        """The rows of ``part`` in batches, each with its first position; pages without a matching row are left out."""
+        runs = self._page_runs(part)
+        if not len(runs):
+            return iter(())
+        rows = self._file.run_rows(part, selection, runs)
+        if rows is not None:
+            return at_positions(runs, rows)
+        return self._file.part_rows(part, selection, is_alone, batch_rows)
+
+    def _live(self, part: FilePart, is_alone: bool) -> Iterator[pa.StructArray]:
+        """The rows of ``part`` in batches, without those at deleted positions and those of pages without a match."""
+        if self._metadata.needs_positions:
+            return _without(self._positions, with_positions(self._stored(part, self.selection, is_alone)))
+        if 0 < self._positions.range_cardinality(part.first, part.first + part.num_rows) <= _MOST_DELETED:
+            deleted = _deleted_of(self._positions, part.first, part.num_rows)
+            runs = without_positions(self._page_runs(part), deleted + part.first)
+            rows = self._file.run_rows(part, self.selection, runs) if len(runs) else iter(())
             if rows is not None:
-                return at_positions(runs, rows)
-        return self._file.part_rows(part, selection, is_alone)
+                return rows
+        return _without(self._positions, self._stored(part, self.selection, is_alone))
 
     def read(self, part: FilePart, is_alone: bool) -> Iterator[pa.RecordBatch]:
         """The rows of ``part``; ``is_alone`` as of :meth:`DataFile.part_rows`. Raises as reading a plan does."""
-        if self._apart is not None:
+        if self._apart is not None and self._is_gain(part, self._apart[1]):
             for group in self._file.smallest_parts(part):
                 yield from self._filter_first(group, *self._apart, is_alone)
             return
-        stored = self._stored(part, self.selection, is_alone)
-        residual, selection = self._task.residual, self.selection
-        for rows in _without(self._positions, with_positions(stored) if self._metadata.needs_positions else stored):
+        for rows in self._live(part, is_alone):
             with typed_errors(self._task.path):
-                for keys in self._keys:
-                    rows = without_rows(rows, np.flatnonzero(keys.deleted(rows, selection)))
-                if residual != ex.TRUE:
-                    rows = rows.filter(self._filter.matches(rows, selection))
+                rows, _ = self._without_keys(rows, self.selection, np.empty(0, np.int64))
+                if self._task.residual != ex.TRUE:
+                    rows = rows.filter(self._filter.matches(rows, self.selection))
                 batch = self._converted(rows)
             if batch.num_rows:
                 yield batch
 
-    def _columns_apart(self, leaves: frozenset[int]) -> tuple[Selection, Selection] | None:
-        """The columns of the filter and the others; None where they are read together.
+    def _without_keys(
+        self, rows: pa.StructArray, selection: Selection, dropped: npt.NDArray[np.int64]
+    ) -> tuple[pa.StructArray, npt.NDArray[np.int64]]:
+        """``rows`` without those whose key is deleted. ``dropped`` are the positions of rows that lack already.
 
-        Equality deletes need columns of their own before the filter sees the rows.
+        Returns
+        -------
+        pa.StructArray, int64[m]
+            The second are the positions of all rows that lack.
         """
-        tested, others = self._tested.leaves, leaves - self._tested.leaves
-        if self._keys or self._metadata.needs_positions or not self._file.reads_columns_apart:
-            return None
-        if not tested or not others:
+        for keys in self._keys:
+            deleted = keys.deleted(rows, selection)
+            rows, dropped = without_rows(rows, deleted), both_dropped(dropped, deleted)
+        return rows, dropped
+
+    def _columns_apart(self, leaves: frozenset[int]) -> tuple[Selection, Selection] | None:
+        """The columns of equality deletes and of the filter, and the others; None where they are read together."""
+        key_leaves = (f.projection.leaves for f in self._keys)
+        tested = self._tested.leaves.union(*key_leaves)
+        others = leaves - tested
+        if self._metadata.needs_positions or not self._file.reads_columns_apart or not tested or not others:
             return None
         apart = self._file.select(tested), self._file.select(others)
         columns = [set(selection.columns(self._file.root)) for selection in apart]
         return None if columns[0] & columns[1] else apart
+
+    def _is_gain(self, part: FilePart, others: Selection) -> bool:
+        """Whether columns are better read apart. Equality deletes alone leave most rows."""
+        return self._task.residual != ex.TRUE or self._file.finds_rows(part, others)
 
     def _filter_first(
         self, part: FilePart, tested: Selection, others: Selection, is_alone: bool
@@ -176,46 +221,49 @@ class FileRows:
         for ahead in in_blocks(self._matching(part, tested, is_alone), _AHEAD_ROWS):
             pieces = None
             if rest is None:
-                runs = runs_of_rows(np.concatenate([found.positions for found in ahead]))
-                pieces = self._file.run_rows(part, others, runs)
+                pieces = self._file.run_rows(part, others, runs_of(ahead))
             if pieces is None:
                 rest = rest or RowCursor(self._file.part_rows(part, others, is_alone))
                 pieces = _matching_of(rest, ahead)
-            yield from self._beside(_concatenated([found.rows for found in ahead]), tested, pieces, others)
+            yield from self._beside(_of_many([found.rows for found in ahead]), tested, pieces, others)
 
     def _matching(self, part: FilePart, tested: Selection, is_alone: bool) -> Iterator[MatchingRows]:
         """The rows of ``part`` that are live and match, by batches."""
-        for first, rows in self._stored(part, tested, is_alone):
+        # Keys are looked up in many rows at once. A filter makes columns of its own, which should stay in the cache.
+        batch_rows = _AHEAD_ROWS if self._task.residual == ex.TRUE else None
+        for first, rows in self._stored(part, tested, is_alone, batch_rows):
             with typed_errors(self._task.path):
-                matches = self._matches(first, rows, tested)
-                found = MatchingRows(first, matches, rows.filter(matches))
+                found = self._matches(first, rows, tested)
             if len(found.rows):
                 yield found
 
     def _beside(
-        self, left: pa.StructArray, tested: Selection, pieces: Iterable[pa.StructArray], others: Selection
+        self,
+        left: Sequence[pa.StructArray],
+        tested: Selection,
+        pieces: Iterable[pa.StructArray],
+        others: Selection,
     ) -> Iterator[pa.RecordBatch]:
         """Batches of the rows ``left`` of the columns ``tested`` and the rows ``pieces`` of the columns ``others``."""
-        start = 0
-        for piece in pieces:
+        for one, other in in_step(left, pieces):
             with typed_errors(self._task.path):
-                both = self._joined(left.slice(start, len(piece)), tested, piece, others)
-                batch = self._converted(both)
-            start += len(piece)
-            if batch.num_rows:
-                yield batch
+                batch = self._converted(self._joined(one, tested, other, others))
+            yield batch
 
-    def _matches(self, first: int, rows: pa.StructArray, tested: Selection) -> pa.BooleanArray:
-        """Which of the rows from the position ``first`` on are live and match. The filter sees no deleted row."""
+    def _matches(self, first: int, rows: pa.StructArray, tested: Selection) -> MatchingRows:
+        """The rows, from the position ``first`` on, that are live and match. The filter sees no deleted row."""
         deleted = _deleted_of(self._positions, first, len(rows))
-        if deleted is None:
-            return self._filter.matches(rows, tested)
-        found = np.ones(len(rows), bool)
-        found[deleted] = False
-        if len(deleted) < len(rows):
-            matches = self._filter.matches(without_rows(rows, deleted), tested)
-            found[found] = to_numpy(matches.fill_null(False))
-        return pa.array(found)
+        left, dropped = self._without_keys(without_rows(rows, deleted), tested, deleted)
+        if self._task.residual == ex.TRUE or not len(left):
+            return MatchingRows.without(first, len(rows), dropped, left)
+        found = self._filter.matches(left, tested)
+        matches = to_numpy(found.fill_null(False))
+        if len(dropped):
+            is_left = np.ones(len(rows), bool)
+            is_left[dropped] = False
+            is_left[is_left] = matches
+            matches = is_left
+        return MatchingRows.of_mask(first, matches, left.filter(found))
 
     def _joined(
         self, left: pa.StructArray, tested: Selection, right: pa.StructArray, others: Selection
@@ -247,11 +295,12 @@ def _matching_of(rest: RowCursor, matching: Sequence[MatchingRows]) -> Iterator[
     """The rows of ``rest`` that match."""
     for found in matching:
         for start, piece in rest.between(found.first, found.stop):
-            yield piece.filter(found.matches_of(start, len(piece)))
+            yield rows_where(piece, found.matches_of(start, len(piece)))
 
 
-def _concatenated(pieces: Sequence[pa.StructArray]) -> pa.StructArray:
-    return pieces[0] if len(pieces) == 1 else pa.concat_arrays(pieces)
+def _of_many(pieces: Sequence[pa.StructArray]) -> Sequence[pa.StructArray]:
+    """The rows of all pieces, in one piece if they have few rows each."""
+    return pieces if sum(map(len, pieces)) >= len(pieces) * _FEWEST_ROWS else [pa.concat_arrays(pieces)]
 
 
 def identity_values(snapshot: FormatSnapshot, task: ScanTask) -> dict[int, pa.Scalar]:
@@ -264,10 +313,10 @@ def identity_values(snapshot: FormatSnapshot, task: ScanTask) -> dict[int, pa.Sc
     }
 
 
-def _deleted_of(positions: BitMap64, first: int, count: int) -> np.ndarray | None:
-    """int64[n]: which of ``count`` rows from the position ``first`` on are deleted, ascending; None: none is."""
+def _deleted_of(positions: BitMap64, first: int, count: int) -> npt.NDArray[np.int64]:
+    """int64[n]: which of ``count`` rows from the position ``first`` on are deleted, ascending."""
     if not positions or not positions.range_cardinality(first, first + count):
-        return None
+        return np.empty(0, np.int64)
     return (positions_within(positions, first, first + count) - np.uint64(first)).astype(np.int64)
 
 
@@ -275,7 +324,5 @@ def _without(positions: BitMap64, batches: Iterable[tuple[int, pa.StructArray]])
     """The rows of a file without those at ``positions``; each batch comes with the position of its first row."""
     for first, rows in batches:
         deleted = _deleted_of(positions, first, len(rows))
-        if deleted is None:
-            yield rows
-        elif len(deleted) < len(rows):
+        if len(deleted) < len(rows):
             yield without_rows(rows, deleted)

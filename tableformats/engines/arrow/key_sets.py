@@ -2,8 +2,8 @@
 
 A key is a tuple of values. NULL equals NULL, NaN equals NaN and -0.0 equals 0.0, as in Spark's GROUP BY. Keys are
 turned into dense integers column by column. So any number of columns of any primitive type is matched exactly, without
-a Python object per row. A key of one integer, date or time is looked up in an array of its own, because Arrow makes its
-hash table anew for each batch. Source: Iceberg spec, "Equality Delete Files".
+a Python object per row. A key of one integer, date or time is looked up by a kernel, because Arrow makes its hash table
+anew for each batch. Source: Iceberg spec, "Equality Delete Files".
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
+from ..._core.key_filter import add_keys, find_keys
 from ...columnar.arrays import to_numpy
 
 if TYPE_CHECKING:
@@ -23,10 +24,11 @@ if TYPE_CHECKING:
 
 __all__ = ["KeySet"]
 
-_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+_MULTIPLIER = 0x9E3779B97F4A7C15
 """The golden ratio of 64 bits: the highest bits of a product tell neighbours apart."""
-_MOST_BITS = 24
-"""Of the numbers of slots."""
+_SLOTS_A_KEY = 128
+_LEAST_SIZE, _MOST_SIZE = 10, 26
+"""Binary logarithms of the number of slots."""
 
 
 class KeySet:
@@ -57,8 +59,8 @@ class KeySet:
             self._pairs.append(distinct)
             numbers = _numbers_in(pairs, distinct)
 
-    def contains(self, columns: Sequence[pa.Array]) -> np.ndarray:
-        """Which rows are one of the keys.
+    def positions(self, columns: Sequence[pa.Array]) -> npt.NDArray[np.int64]:
+        """The rows that are one of the keys.
 
         Parameters
         ----------
@@ -67,11 +69,11 @@ class KeySet:
 
         Returns
         -------
-        np.ndarray
-            bool[n]
+        int64[m]
+            Their positions, ascending.
         """
         if self._integers is not None:
-            return self._integers.contains(columns[0])
+            return self._integers.positions(columns[0])
         numbers: pa.Array | None = None
         for i, column in enumerate(columns):
             column_numbers = _numbers_in(_canonical(column), self._values[i])
@@ -80,32 +82,36 @@ class KeySet:
             else:
                 numbers = _numbers_in(_pairs(numbers, column_numbers, len(self._values[i])), self._pairs[i - 1])
         assert numbers is not None
-        return to_numpy(numbers.is_valid())
+        return np.flatnonzero(to_numpy(numbers.is_valid()))
 
 
 class _IntegerSet:
-    """Distinct integers, or values that are stored as such. A table of truth values rules most other rows out."""
+    """Distinct integers, or values that are stored as such, as bits of a table: exact where they lie close together."""
 
     def __init__(self, keys: pa.Array) -> None:
         self._has_null = bool(keys.null_count)
-        self._keys = np.unique(_integers(keys.drop_null()))
-        self._shift = np.uint64(64 - min(max(16 * len(self._keys), 1 << 10).bit_length(), _MOST_BITS))
-        self._slots = np.zeros(1 << (64 - int(self._shift)), bool)
-        self._slots[self._slots_of(self._keys)] = True
+        self._keys = np.sort(_integers(keys.drop_null()))
+        least, greatest = (int(self._keys[0]), int(self._keys[-1])) if len(self._keys) else (0, 0)
+        size = min(max((_SLOTS_A_KEY * len(self._keys)).bit_length(), _LEAST_SIZE), _MOST_SIZE)
+        self._is_exact = greatest - least < 1 << size
+        # In the order of the values, rows that lie together need a small part of the table, which stays in the cache.
+        self._slots = (least, 1, 0) if self._is_exact else (least, _MULTIPLIER, 64 - size)
+        self._bits = np.zeros(1 << size - 6, np.uint64)
+        add_keys(self._keys, self._bits, *self._slots)
 
-    def _slots_of(self, values: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:
-        return (values.view(np.uint64) * _MULTIPLIER) >> self._shift
-
-    def contains(self, values: pa.Array) -> npt.NDArray[np.bool_]:
-        """See :meth:`KeySet.contains`."""
+    def positions(self, values: pa.Array) -> npt.NDArray[np.int64]:
+        """See :meth:`KeySet.positions`."""
         integers = _integers(values.fill_null(0) if values.null_count else values)
-        # Every slot is in the table; "clip" leaves out the check of it.
-        found = self._slots.take(self._slots_of(integers).view(np.int64), mode="clip")
-        candidates = np.flatnonzero(found)
-        at = np.searchsorted(self._keys, integers[candidates])
-        found[candidates] = self._keys[np.minimum(at, len(self._keys) - 1)] == integers[candidates]
+        room = np.empty(len(integers), np.int64)
+        found = room[: find_keys(integers, self._bits, *self._slots, room)].copy()
+        if not self._is_exact:
+            at = np.searchsorted(self._keys, integers[found])
+            found = found[self._keys[np.minimum(at, len(self._keys) - 1)] == integers[found]]
         if values.null_count:
-            found[~to_numpy(values.is_valid())] = self._has_null
+            is_null = to_numpy(values.is_null())
+            found = found[~is_null[found]]
+            if self._has_null:
+                found = np.sort(np.concatenate([found, np.flatnonzero(is_null)]))
         return found
 
 

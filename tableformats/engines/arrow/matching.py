@@ -43,6 +43,6 @@ class KeyMatcher:
                 matched = np.zeros(len(rows), bool)
                 with typed_errors(task.path):
                     for keys in filters:
-                        matched |= keys.deleted(rows, selection)
+                        matched[keys.deleted(rows, selection)] = True
                 found |= BitMap64((np.flatnonzero(matched) + first).astype(np.uint64))
         return found

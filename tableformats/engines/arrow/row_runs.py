@@ -5,20 +5,28 @@ Runs are int64[n, 2]: the position of the first row, and that after the last one
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
-from ...columnar.arrays import to_numpy
 from ...dataclass import dataclass
-from ...runtime.concurrency import cached_property
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-__all__ = ["MatchingRows", "RowCursor", "at_positions", "in_blocks", "joined_runs", "runs_of_rows"]
+__all__ = [
+    "MatchingRows",
+    "RowCursor",
+    "at_positions",
+    "both_dropped",
+    "in_blocks",
+    "in_step",
+    "joined_runs",
+    "runs_of",
+    "without_positions",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,29 +37,40 @@ class MatchingRows:
     ----------
     first : int
         The position of the batch's first row.
-    matches : pa.BooleanArray
+    matches : bool[n]
         Which rows of the batch match.
+    runs : int64[m, 2]
+        The runs of these rows.
     rows : pa.StructArray
         These rows.
     """
 
     first: int
-    matches: pa.BooleanArray
+    matches: npt.NDArray[np.bool_]
+    runs: npt.NDArray[np.int64]
     rows: pa.StructArray
+
+    @classmethod
+    def of_mask(cls, first: int, matches: npt.NDArray[np.bool_], rows: pa.StructArray) -> MatchingRows:
+        """The rows that match."""
+        edges = np.flatnonzero(np.diff(matches, prepend=False, append=False))
+        return cls(first, matches, edges.reshape(-1, 2) + first, rows)
+
+    @classmethod
+    def without(cls, first: int, count: int, dropped: npt.NDArray[np.int64], rows: pa.StructArray) -> MatchingRows:
+        """All of ``count`` rows but those ``dropped``: positions in the batch, ascending."""
+        matches = np.ones(count, bool)
+        matches[dropped] = False
+        return cls(first, matches, without_positions(np.array([[0, count]], np.int64), dropped) + first, rows)
 
     @property
     def stop(self) -> int:
         """The position after the batch's last row."""
         return self.first + len(self.matches)
 
-    @cached_property
-    def positions(self) -> npt.NDArray[np.int64]:
-        """int64[m]: the positions of the matching rows."""
-        return np.flatnonzero(to_numpy(self.matches.fill_null(False))) + self.first
-
-    def matches_of(self, start: int, count: int) -> pa.BooleanArray:
+    def matches_of(self, start: int, count: int) -> npt.NDArray[np.bool_]:
         """Which of ``count`` rows from the position ``start`` on match."""
-        return self.matches.slice(start - self.first, count)
+        return self.matches[start - self.first :][:count]
 
 
 class RowCursor:
@@ -90,17 +109,54 @@ def in_blocks(matching: Iterable[MatchingRows], rows: int) -> Iterator[list[Matc
         yield block
 
 
-def runs_of_rows(positions: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """The runs of the rows at ``positions``, which ascend; at least one."""
-    after = np.flatnonzero(np.diff(positions) != 1)
-    starts = positions[np.concatenate([[0], after + 1])]
-    return np.stack([starts, positions[np.append(after, len(positions) - 1)] + 1], axis=1)
+def runs_of(matching: Sequence[MatchingRows]) -> npt.NDArray[np.int64]:
+    """The runs of the matching rows of batches; at least one."""
+    runs = np.concatenate([found.runs for found in matching])
+    is_apart = runs[1:, 0] != runs[:-1, 1]
+    starts, stops = runs[1:, 0][is_apart], runs[:-1, 1][is_apart]
+    return np.stack([np.append(runs[0, 0], starts), np.append(stops, runs[-1, 1])], axis=1)
 
 
 def joined_runs(starts: npt.NDArray[np.int64], wanted: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
     """The runs that are wanted of those that begin at ``starts[:-1]``, joined where they follow each other."""
     edges = np.flatnonzero(np.diff(wanted.astype(np.int8), prepend=0, append=0))
     return starts[edges].reshape(-1, 2)
+
+
+def both_dropped(first: npt.NDArray[np.int64], then: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """The positions of dropped rows, ascending: those at ``first``, and those at ``then`` of the rows left by them."""
+    if not len(first):
+        return then
+    shifts = np.searchsorted(first - np.arange(len(first)), then, "right")
+    return np.sort(np.concatenate([first, then + shifts]))
+
+
+def without_positions(runs: npt.NDArray[np.int64], positions: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """``runs`` without the rows at ``positions``, which ascend."""
+    # Each run ends before the next position in it; behind that, another one begins.
+    number = np.searchsorted(runs[:, 1], positions, "right")
+    is_within = number < len(runs)
+    is_within[is_within] = positions[is_within] >= runs[number[is_within], 0]
+    inside = positions[is_within]
+    starts = np.sort(np.concatenate([runs[:, 0], inside + 1]))
+    stops = np.sort(np.concatenate([runs[:, 1], inside]))
+    return np.stack([starts, stops], axis=1)[starts < stops]
+
+
+def in_step(
+    left: Iterable[pa.StructArray], right: Iterable[pa.StructArray]
+) -> Iterator[tuple[pa.StructArray, pa.StructArray]]:
+    """The same rows of both, in pieces: one ends where a piece of either does."""
+    lefts = iter(left)
+    found, at = None, 0
+    for piece in right:
+        start = 0
+        while start < len(piece):
+            while found is None or at == len(found):
+                found, at = next(lefts), 0
+            count = min(len(piece) - start, len(found) - at)
+            yield found.slice(at, count), piece.slice(start, count)
+            start, at = start + count, at + count
 
 
 def at_positions(runs: npt.NDArray[np.int64], pieces: Iterable[pa.StructArray]) -> Iterator[tuple[int, pa.StructArray]]:

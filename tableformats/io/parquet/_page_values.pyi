@@ -8,6 +8,7 @@ import numpy.typing as npt
 from .data_pages import StoredPage
 
 UInt8 = npt.NDArray[np.uint8]
+Int64 = npt.NDArray[np.int64]
 UInt32 = npt.NDArray[np.uint32]
 Buffer = bytes | memoryview | UInt8
 
@@ -17,5 +18,12 @@ def decompress_pages(
     pages: list[StoredPage], into: Callable[[memoryview, memoryview], int], room: memoryview
 ) -> None: ...
 def read_fixed_width(
-    pages: list[StoredPage], is_optional: bool, width: int, entries: Buffer, out: Buffer, levels: UInt8
+    pages: list[StoredPage],
+    is_optional: bool,
+    width: int,
+    entries: Buffer,
+    runs: Int64,
+    out: Buffer,
+    levels: UInt8,
 ) -> int: ...
+def mark_runs(runs: Int64, out: UInt8) -> None: ...

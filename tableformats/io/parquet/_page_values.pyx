@@ -28,6 +28,8 @@ cdef enum:
     DATA_PAGE = 0
     PLAIN = 0
     LENGTH_BYTES = 4
+    # So many values are copied one by one: to call memcpy takes longer.
+    FEW = 16
 
 
 cdef inline uint64_t load_bits(const uint8_t *data, int64_t size, int64_t bit) noexcept nogil:
@@ -213,9 +215,16 @@ cdef Values values_of(PageHead page, const uint8_t[::1] body, bint is_optional, 
     return found
 
 
+cdef struct Stored:
+    # The values of a page: one of ``width`` bytes for each code, or, where ``codes`` is NULL, one after another.
+    const uint8_t *data
+    const uint32_t *codes
+    int width
+
+
 def read_fixed_width(list pages not None, bint is_optional, int width, const uint8_t[::1] entries not None,
-                     uint8_t[::1] out not None, uint8_t[::1] levels not None):
-    """The values, of 4 or 8 bytes each, of pages that are PLAIN or codes of a dictionary; returns how many are NULL.
+                     const int64_t[:, ::1] runs not None, uint8_t[::1] out not None, uint8_t[::1] levels not None):
+    """Some values, of 4 or 8 bytes each, of pages that are PLAIN or codes of a dictionary; returns how many are NULL.
 
     Parameters
     ----------
@@ -225,91 +234,169 @@ def read_fixed_width(list pages not None, bint is_optional, int width, const uin
         Whether the pages have definition levels.
     entries : uint8[n * width]
         The values of the dictionary.
-    out : uint8[rows * width]
-        Gets the values of all pages; that of NULL is 0.
-    levels : uint8[rows]
-        Gets 0 for each row that is NULL, where one is.
+    runs : int64[k, 2]
+        The rows that are wanted, counted from the first one of the first page: of each run the first row, and that
+        after the last one; ascending, apart.
+    out : uint8[wanted * width]
+        Gets their values; that of NULL is 0.
+    levels : uint8[wanted]
+        Gets 0 for each row that is NULL, 1 for the others.
     """
     if width not in (4, 8):
         raise ValueError("width must be 4 or 8")
     expect(out.shape[0], levels.shape[0] * width, "out")
-    cdef int64_t rows = levels.shape[0], row = 0, nulls = 0, most = 0, done = 0
-    cdef uint32_t count = <uint32_t>min(entries.shape[0] // width, 0xFFFFFFFF)
-    cdef const uint8_t *entry = &entries[0] if count else NULL
+    expect(runs.shape[1], 2, "runs")
+    cdef int64_t wanted = expect_runs(runs), first = 0, done = 0, nulls = 0, most = 0, bad, at, start, stop
+    expect(levels.shape[0], wanted, "levels")
+    cdef Py_ssize_t run = 0, count = runs.shape[0]
+    cdef int64_t entry_count = entries.shape[0] // width
     cdef const uint8_t[::1] body
     cdef PageHead page
     cdef Values found
+    cdef Stored stored
     for page in pages:
         most = max(most, page.rows)
     cdef uint32_t[::1] codes = np.empty(max(most, 1), np.uint32)
+    cdef uint8_t[::1] defined = np.empty(max(most, 1), np.uint8)
+    if wanted:
+        memset(&levels[0], 1, wanted)
     for page in pages:
         if page.rows == 0:
             continue
-        if page.rows > rows - row:
-            raise ValueError(f"pages have more than {rows} rows")
         if page.cached is None:
             raise ValueError("a page was not decompressed")
         body = page.cached
-        found = values_of(page, body, is_optional, &levels[row])
+        found = values_of(page, body, is_optional, &defined[0])
+        stored.data, stored.codes, stored.width = found.data, NULL, width
         if page.encoding == PLAIN:
-            with nogil:
-                done = copy_plain(&found, page.rows, width, &levels[row], &out[row * width])
-            if done < page.rows:
-                raise ValueError(f"the values of a page end after {done} of {page.rows} rows")
+            if found.size // width < found.count:
+                bad = row_of_value(found.size // width, &defined[0], found.count == page.rows)
+                raise ValueError(f"the values of a page end after {bad} of {page.rows} rows")
         else:
             with nogil:
-                done = decode_codes(found.data, found.size, &codes[0], found.count)
-            expect_codes(done, found.count)
+                bad = decode_codes(found.data, found.size, &codes[0], found.count)
+            expect_codes(bad, found.count)
             with nogil:
-                done = copy_coded(&codes[0], found.count, entry, count, page.rows, width, &levels[row],
-                                  &out[row * width])
-            if done < page.rows:
-                raise ValueError(f"row {done} of a page has no code of its dictionary of {count} values")
-        nulls += page.rows - found.count
-        row += page.rows
-    expect(rows, row, "levels")
+                bad = code_outside(&codes[0], found.count, entry_count)
+            if bad < found.count:
+                bad = row_of_value(bad, &defined[0], found.count == page.rows)
+                raise ValueError(f"row {bad} of a page has no code of its dictionary of {entry_count} values")
+            stored.data, stored.codes = &entries[0] if entry_count else NULL, &codes[0]
+        start = at = 0
+        with nogil:
+            while run < count and runs[run, 0] < first + page.rows:
+                if found.count < page.rows:
+                    at += count_ones(&defined[start], max(runs[run, 0] - first, start) - start)
+                start, stop = max(runs[run, 0] - first, start), min(runs[run, 1] - first, page.rows)
+                if found.count == page.rows:
+                    copy_values(&stored, start, stop, &out[done * width])
+                else:
+                    at = copy_defined(&stored, at, &defined[start], stop - start, &out[done * width])
+                    memcpy(&levels[done], &defined[start], stop - start)
+                    nulls += stop - start - count_ones(&levels[done], stop - start)
+                done += stop - start
+                start = stop
+                if runs[run, 1] > first + page.rows:
+                    break
+                run += 1
+        first += page.rows
+    if run < count:
+        raise ValueError(f"pages have only {first} rows")
     return nulls
 
 
-cdef int64_t copy_plain(const Values *values, int64_t rows, int width, const uint8_t *defined,
-                        uint8_t *out) noexcept nogil:
-    """The values one after another, or where a row has one; how many rows are read."""
-    cdef int64_t i, at = 0
-    if values.count == rows:
-        i = min(rows, values.size // width)
-        if i:
-            memcpy(out, values.data, i * width)
-        return i
-    memset(out, 0, rows * width)
+cdef int64_t expect_runs(const int64_t[:, ::1] runs) except -1:
+    """How many rows they have."""
+    cdef int64_t last = 0, total = 0
+    cdef Py_ssize_t i
+    for i in range(runs.shape[0]):
+        if runs[i, 0] < last or runs[i, 1] <= runs[i, 0]:
+            raise ValueError(f"runs[{i}] does not ascend")
+        last = runs[i, 1]
+        total += last - runs[i, 0]
+    return total
+
+
+def mark_runs(const int64_t[:, ::1] runs not None, uint8_t[::1] out not None):
+    """``out`` (uint8[rows]) gets 1 for the rows of ``runs`` (as of :func:`read_fixed_width`), 0 for the others."""
+    expect(runs.shape[1], 2, "runs")
+    expect_runs(runs)
+    cdef Py_ssize_t i, count = runs.shape[0]
+    if count and runs[count - 1, 1] > out.shape[0]:
+        raise ValueError(f"runs go beyond {out.shape[0]} rows")
+    if out.shape[0] == 0:
+        return
+    cdef uint8_t *target = &out[0]
+    cdef int64_t last = 0
+    with nogil:
+        for i in range(count):
+            memset(target + last, 0, runs[i, 0] - last)
+            last = runs[i, 1]
+            memset(target + runs[i, 0], 1, last - runs[i, 0])
+        memset(target + last, 0, out.shape[0] - last)
+
+
+cdef int64_t count_ones(const uint8_t *levels, int64_t count) noexcept nogil:
+    cdef int64_t i, total = 0
+    for i in range(count):
+        total += levels[i]
+    return total
+
+
+cdef int64_t row_of_value(int64_t value, const uint8_t *defined, bint is_each) noexcept:
+    """The row of a page that has its value number ``value``, from 0 on."""
+    cdef int64_t row = 0
+    if is_each:
+        return value
+    while value or not defined[row]:
+        value -= defined[row]
+        row += 1
+    return row
+
+
+cdef int64_t code_outside(const uint32_t *codes, int64_t count, int64_t entries) noexcept nogil:
+    """The first of the codes that is of no entry; ``count``: all are."""
+    cdef int64_t i
+    cdef uint32_t greatest = 0
+    for i in range(count):
+        greatest = max(greatest, codes[i])
+    if greatest < entries:
+        return count
+    for i in range(count):
+        if codes[i] >= entries:
+            return i
+    return count
+
+
+cdef void copy_values(const Stored *stored, int64_t start, int64_t stop, uint8_t *out) noexcept nogil:
+    """The values from ``start`` to below ``stop``."""
+    cdef int64_t i
+    cdef const uint32_t *codes = stored.codes
+    cdef const uint8_t *data = stored.data
+    if codes == NULL and stop - start > FEW:
+        memcpy(out, data + start * stored.width, (stop - start) * stored.width)
+    elif codes == NULL and stored.width == 8:
+        for i in range(start, stop):
+            memcpy(out + (i - start) * 8, data + i * 8, 8)
+    elif codes == NULL:
+        for i in range(start, stop):
+            memcpy(out + (i - start) * 4, data + i * 4, 4)
+    elif stored.width == 8:
+        for i in range(start, stop):
+            memcpy(out + (i - start) * 8, data + <int64_t>codes[i] * 8, 8)
+    else:
+        for i in range(start, stop):
+            memcpy(out + (i - start) * 4, data + <int64_t>codes[i] * 4, 4)
+
+
+cdef int64_t copy_defined(const Stored *stored, int64_t at, const uint8_t *defined, int64_t rows,
+                          uint8_t *out) noexcept nogil:
+    """The values from the one ``at`` on where a row has one, 0 where it has none; the value after them."""
+    cdef int64_t i, width = stored.width
     for i in range(rows):
         if defined[i]:
-            if values.size - at < width:
-                return i
-            memcpy(out + i * width, values.data + at, width)
-            at += width
-    return rows
-
-
-cdef int64_t copy_coded(const uint32_t *codes, int64_t coded, const uint8_t *entries, uint32_t count, int64_t rows,
-                        int width, const uint8_t *defined, uint8_t *out) noexcept nogil:
-    """The entries of the codes one after another, or where a row has one; how many rows are read."""
-    cdef int64_t i, at = 0
-    cdef uint32_t greatest = 0
-    for i in range(coded):
-        greatest = max(greatest, codes[i])
-    if coded == rows and greatest < count:
-        if width == 8:
-            for i in range(rows):
-                memcpy(out + i * 8, entries + <int64_t>codes[i] * 8, 8)
-        else:
-            for i in range(rows):
-                memcpy(out + i * 4, entries + <int64_t>codes[i] * 4, 4)
-        return rows
-    memset(out, 0, rows * width)
-    for i in range(rows):
-        if coded == rows or defined[i]:
-            if codes[at] >= count:
-                return i
-            memcpy(out + i * width, entries + <int64_t>codes[at] * width, width)
+            memcpy(out + i * width, stored.data + (stored.codes[at] if stored.codes != NULL else at) * width, width)
             at += 1
-    return rows
+        else:
+            memset(out + i * width, 0, width)
+    return at

@@ -12,7 +12,9 @@ Buffer = bytes | memoryview | UInt8
 def plain_places(
     values: Buffer, rows: int, defined: UInt8 | None, chosen: UInt8 | None, starts: Int64, ends: Int64
 ) -> None: ...
-def plain_texts(values: Buffer, rows: int, defined: UInt8 | None, offsets: Int32, out: Buffer) -> None: ...
+def plain_texts(
+    values: Buffer, rows: int, defined: UInt8 | None, chosen: UInt8 | None, offsets: Int32, out: Buffer
+) -> None: ...
 def coded_places(
     codes: UInt32,
     entry_starts: Int64,

@@ -79,39 +79,51 @@ def plain_places(const uint8_t[::1] values not None, Py_ssize_t rows, const uint
 
 
 def plain_texts(const uint8_t[::1] values not None, Py_ssize_t rows, const uint8_t[::1] defined,
-                int32_t[::1] offsets not None, uint8_t[::1] out not None):
-    """Copy all texts of a PLAIN page to ``out``, one behind another.
+                const uint8_t[::1] chosen, int32_t[::1] offsets not None, uint8_t[::1] out not None):
+    """Copy the wanted texts of a PLAIN page to ``out``, one behind another.
 
-    ``offsets`` (int32[rows + 1]) gets where each begins in ``out``, and where the last one ends. The first is given.
+    ``offsets`` (int32[wanted + 1]) gets where each begins in ``out``, and where the last one ends. The first is given.
     """
-    expect_rows(defined, None, rows)
-    expect(offsets.shape[0], rows + 1, "offsets")
+    expect_rows(defined, chosen, rows)
     cdef const uint8_t *source = &values[0] if values.shape[0] else NULL
     cdef const uint8_t *is_defined = &defined[0] if defined is not None and rows else NULL
+    cdef const uint8_t *is_chosen = &chosen[0] if chosen is not None and rows else NULL
     cdef uint8_t *target = &out[0] if out.shape[0] else NULL
-    cdef int64_t size = values.shape[0], room = out.shape[0], at = 0, length, total = offsets[0]
-    cdef Py_ssize_t i = 0
+    cdef int64_t size = values.shape[0], room = out.shape[0], at = 0, length
+    cdef Py_ssize_t i = 0, found = 0, wanted = offsets.shape[0] - 1
+    if wanted < 0:
+        raise ValueError("offsets has 0 entries where at least 1 is needed")
+    cdef int64_t total = offsets[0]
     if not 0 <= total <= room <= 0x7FFFFFFF:
         raise ValueError("out has no room for offsets of 32 bits")
     with nogil:
         while i < rows:
+            length = 0
             if is_defined == NULL or is_defined[i]:
                 if size - at < 4:
                     break
                 length = tf_load32(source + at)
                 at += 4
-                if length > size - at or length > room - total:
+                if length > size - at:
                     break
-                if length <= BLOCK and at + BLOCK <= size and total + BLOCK <= room:
+            if is_chosen == NULL or is_chosen[i]:
+                if length > room - total:
+                    break
+                if length == 0:
+                    pass
+                elif length <= BLOCK and at + BLOCK <= size and total + BLOCK <= room:
                     memcpy(target + total, source + at, BLOCK)
-                elif length:
+                else:
                     memcpy(target + total, source + at, length)
-                at += length
                 total += length
-            offsets[i + 1] = <int32_t>total
+                if found < wanted:
+                    offsets[found + 1] = <int32_t>total
+                found += 1
+            at += length
             i += 1
     if i < rows:
         raise ValueError(f"the texts of a page end after {i} of {rows} rows")
+    expect(wanted, found, "offsets")
 
 
 def coded_places(const uint32_t[::1] codes not None, const int64_t[::1] entry_starts not None,

@@ -21,6 +21,8 @@ from .page_values import check_dictionary
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    Runs = npt.NDArray[np.int64]
+
 __all__ = ["coded_values", "fixed_width_values", "is_fixed_width"]
 
 _INT32, _INT64, _FLOAT, _DOUBLE = 1, 2, 4, 5
@@ -58,9 +60,9 @@ def _struct(fields: Fields, key: int) -> Fields:
 
 
 def fixed_width_values(
-    kind: pa.DataType, column: Any, pages: Sequence[StoredPage], dictionary: StoredPage | None
+    kind: pa.DataType, column: Any, pages: Sequence[StoredPage], dictionary: StoredPage | None, runs: Runs
 ) -> pa.Array:
-    """The values of pages that are decoded here (:func:`.page_values.is_decoded`).
+    """Some values of pages that are decoded here (:func:`.page_values.is_decoded`).
 
     Parameters
     ----------
@@ -70,6 +72,8 @@ def fixed_width_values(
     pages : sequence of StoredPage
     dictionary : StoredPage or None
         The chunk's dictionary page, if a page needs it.
+    runs : int64[n, 2]
+        The rows that are wanted, counted from the first one of the first page; ascending, apart, none empty.
 
     Raises
     ------
@@ -84,23 +88,29 @@ def fixed_width_values(
     if dictionary is not None:
         check_dictionary(dictionary)
         entries = dictionary.values(column.codec)
-    return _array(kind, _WIDTHS[column.physical_type], column, pages, entries)
+    return _array(kind, _WIDTHS[column.physical_type], column, pages, entries, runs)
 
 
-def coded_values(column: Any, pages: Sequence[StoredPage], entries: pa.Array) -> pa.DictionaryArray:
-    """The values of pages of codes as codes of ``entries``. Raises as :func:`fixed_width_values`."""
+def coded_values(column: Any, pages: Sequence[StoredPage], entries: pa.Array, runs: Runs) -> pa.DictionaryArray:
+    """Some values of pages of codes as codes of ``entries``. Raises as :func:`fixed_width_values`."""
     codes = np.arange(len(entries), dtype=np.int32)
-    found = _array(pa.int32(), codes.itemsize, column, pages, codes.view(np.uint8))
+    found = _array(pa.int32(), codes.itemsize, column, pages, codes.view(np.uint8), runs)
     return pa.DictionaryArray.from_arrays(found, entries, safe=False)
 
 
 def _array(
-    kind: pa.DataType, width: int, column: Any, pages: Sequence[StoredPage], entries: memoryview | npt.NDArray[np.uint8]
+    kind: pa.DataType,
+    width: int,
+    column: Any,
+    pages: Sequence[StoredPage],
+    entries: memoryview | npt.NDArray[np.uint8],
+    runs: Runs,
 ) -> pa.Array:
-    """The rows of pages, whose codes are those of ``entries``."""
-    rows = sum(page.rows for page in pages)
+    """The rows ``runs`` of pages, whose codes are those of ``entries``."""
+    rows = int((runs[:, 1] - runs[:, 0]).sum())
     data, levels = pa.allocate_buffer(rows * width), np.empty(rows, np.uint8)
     decompress(pages, column.codec)
-    nulls = read_fixed_width(list(pages), column.is_optional, width, entries, memoryview(data).cast("B"), levels)
+    out = memoryview(data).cast("B")
+    nulls = read_fixed_width(list(pages), column.is_optional, width, entries, runs, out, levels)
     validity = pa.py_buffer(np.packbits(levels, bitorder="little")) if nulls else None
     return pa.Array.from_buffers(kind, rows, [validity, data], nulls)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._page_values import read_codes, read_levels
+from ._page_values import mark_runs, read_codes, read_levels
 from .data_pages import CODES, DATA_PAGE, DICTIONARY_PAGE, PLAIN, RLE, StoredPage
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     Mask = npt.NDArray[np.uint8]
 
-__all__ = ["check_dictionary", "codes_of", "is_decoded", "values_of"]
+__all__ = ["check_dictionary", "codes_of", "is_decoded", "mark_runs", "values_of"]
 
 _LENGTH_BYTES = 4
 

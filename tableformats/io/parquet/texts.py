@@ -1,6 +1,6 @@
 """Texts of data pages, without Arrow's decoder: it takes thrice as long as decompressing them does.
 
-All texts of PLAIN pages are copied as they are found. Of others it is first seen where each text is, and an array of
+Most texts of PLAIN pages are copied as they are found. Of others it is first seen where each text is, and an array of
 some of them is made when it is asked for: what is not wanted is never copied. Only columns at the top without repeated
 values are read so, with texts that are PLAIN or codes of a dictionary.
 Source: Parquet format, Encodings.md, "Data Pages".
@@ -30,6 +30,8 @@ __all__ = ["StoredTexts", "dictionary_texts", "texts_of"]
 _LENGTH_BYTES = 4
 _MOST_COPIED = 1 << 30
 """Texts of pages of more bytes are not copied at once: Arrow's offsets have 32 bits."""
+_FEWEST_COPIED = 0.75
+"""The share of the rows from which on PLAIN texts are copied at once: the memory has room for all of them."""
 
 
 class StoredTexts:
@@ -81,7 +83,7 @@ class StoredTexts:
 
 
 class CopiedTexts(StoredTexts):
-    """All texts of PLAIN pages, copied.
+    """Some texts of PLAIN pages, copied.
 
     Parameters
     ----------
@@ -132,10 +134,12 @@ def texts_of(
     if dictionary is not None and any(page.has_codes for page in pages):
         entries = _Dictionary(dictionary, column.codec)
     decompress(pages, column.codec)
-    if all(p.encoding == PLAIN and one is None for p, one in zip(pages, chosen, strict=True)):
-        if sum(len(page.values(column.codec)) for page in pages) <= _MOST_COPIED:
-            return _copied(kind, column, pages)
     counts = [p.rows if one is None else int(np.count_nonzero(one)) for p, one in zip(pages, chosen, strict=True)]
+    if all(page.encoding == PLAIN for page in pages) and sum(counts) >= _FEWEST_COPIED * sum(
+        page.rows for page in pages
+    ):
+        if sum(len(page.values(column.codec)) for page in pages) <= _MOST_COPIED:
+            return _copied(kind, column, pages, counts, chosen)
     starts, ends = np.empty(sum(counts), np.int64), np.zeros(sum(counts) + 1, np.int64)
     at, values, defined = 0, [], []
     for page, count, wanted in zip(pages, counts, chosen, strict=True):
@@ -148,23 +152,26 @@ def texts_of(
     return StoredTexts(kind, values, starts, ends, np.concatenate(defined) if column.is_optional else None)
 
 
-def _copied(kind: pa.DataType, column: Any, pages: Sequence[StoredPage]) -> CopiedTexts:
-    """All texts of PLAIN pages."""
-    edges = np.cumsum([0, *(page.rows for page in pages)]).tolist()
-    rows = edges[-1]
-    levels = np.ones(rows, np.uint8)
-    parts = [slice(*pair) for pair in pairwise(edges)]
-    found = [values_of(page, column, levels[part]) for page, part in zip(pages, parts, strict=True)]
-    nulls = rows - sum(count for _, count in found)
-    offsets = pa.allocate_buffer((rows + 1) * _LENGTH_BYTES)
+def _copied(
+    kind: pa.DataType, column: Any, pages: Sequence[StoredPage], counts: Sequence[int], chosen: Sequence[Mask | None]
+) -> CopiedTexts:
+    """Some texts of PLAIN pages: of each page so many."""
+    edges = np.cumsum([0, *counts]).tolist()
+    levels = [np.ones(page.rows, np.uint8) for page in pages]
+    found = [values_of(page, column, part) for page, part in zip(pages, levels, strict=True)]
+    offsets = pa.allocate_buffer((edges[-1] + 1) * _LENGTH_BYTES)
     data = pa.allocate_buffer(sum(max(len(values) - _LENGTH_BYTES * count, 0) for values, count in found))
     places, out = np.frombuffer(offsets, np.int32), memoryview(data).cast("B")
     places[0] = 0
-    for (values, count), part in zip(found, parts, strict=True):
-        here = places[part.start : part.stop + 1]
-        plain_texts(values, len(here) - 1, None if count == len(here) - 1 else levels[part], here, out)
-    validity = pa.py_buffer(np.packbits(levels, bitorder="little")) if nulls else None
-    return CopiedTexts(pa.Array.from_buffers(kind, rows, [validity, offsets, data], nulls))
+    parts = zip(pages, levels, found, chosen, pairwise(edges), strict=True)
+    for page, part, (values, count), wanted, (start, stop) in parts:
+        plain_texts(values, page.rows, None if count == page.rows else part, wanted, places[start : stop + 1], out)
+    defined = np.concatenate(
+        [part if w is None else part[w.view(bool)] for part, w in zip(levels, chosen, strict=True)]
+    )
+    nulls = len(defined) - int(np.count_nonzero(defined))
+    validity = pa.py_buffer(np.packbits(defined, bitorder="little")) if nulls else None
+    return CopiedTexts(pa.Array.from_buffers(kind, edges[-1], [validity, offsets, data], nulls))
 
 
 def _read_page(

@@ -6,6 +6,7 @@ Source: Iceberg spec, "Position Delete Files", "Equality Delete Files", "Reserve
 
 from __future__ import annotations
 
+from array import array
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from threading import Lock
@@ -57,8 +58,8 @@ _BATCH_ROWS = 4096
 _ROW_BYTES = 48
 """What a row of a position delete file takes while rows are put in order."""
 MAX_CACHED_BYTES = 256 << 20
-_LIST_POSITIONS = 1 << 20
-"""At most so many positions are Python numbers at the same time."""
+_COPIED_POSITIONS = 1 << 20
+"""At most so many positions are copied at the same time."""
 
 
 @dataclass
@@ -153,8 +154,8 @@ class DeleteReader:
         found = BitMap64()
         for i in matching.tolist():
             rows = positions.rows[positions.offsets[i] : positions.offsets[i + 1]]
-            for start in range(0, len(rows), _LIST_POSITIONS):
-                found |= BitMap64(rows[start : start + _LIST_POSITIONS].tolist())
+            for start in range(0, len(rows), _COPIED_POSITIONS):
+                found |= BitMap64(array("Q", rows[start : start + _COPIED_POSITIONS].tobytes()))
         if found:
             limits, path = self._limits, self._files.locate(row["path"])
             limits.check("deleted_rows", len(found), "deleted rows of a file", path=path)
@@ -237,9 +238,11 @@ def _group_by_path(paths: pa.Array, rows: pa.Array, path: str) -> _Positions:
     encoded = paths if pa.types.is_dictionary(paths.type) else paths.dictionary_encode()
     codes = encoded.indices.to_numpy(zero_copy_only=False)
     numbers = rows.to_numpy(zero_copy_only=False)
-    order = np.lexsort((numbers, codes))
+    step = np.diff(codes)
+    if (step < 0).any() or (np.diff(numbers)[step == 0] < 0).any():
+        numbers = numbers[np.lexsort((numbers, codes))]
     counts = np.bincount(codes, minlength=len(encoded.dictionary)) if len(codes) else np.zeros(0, np.int64)
-    return _Positions(encoded.dictionary, np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), numbers[order])
+    return _Positions(encoded.dictionary, np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), numbers)
 
 
 def _read_parquet(source: pa.NativeFile, path: str, columns: Sequence[_Column], limits: Limits) -> list[pa.Array]:

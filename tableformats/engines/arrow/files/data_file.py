@@ -139,11 +139,12 @@ class DataFile(ABC):
         return [part]
 
     def part_rows(
-        self, part: FilePart, selection: Selection, is_alone: bool = True
+        self, part: FilePart, selection: Selection, is_alone: bool = True, batch_rows: int | None = None
     ) -> Iterator[tuple[int, pa.StructArray]]:
         """The rows of one of :meth:`parts`; called on any thread, for several parts at a time.
 
-        ``is_alone``: no other part is read meanwhile, so Arrow may use its threads. Otherwise as :meth:`rows`.
+        ``is_alone``: no other part is read meanwhile, so Arrow may use its threads. ``batch_rows``: the most rows of a
+        batch of a part that :meth:`finds_rows`. Otherwise as :meth:`rows`.
         """
         return self.rows(selection)
 
@@ -173,6 +174,10 @@ class DataFile(ABC):
             The position of the first row, and that after the last one; ascending, apart, none empty.
         """
         return None
+
+    def finds_rows(self, part: FilePart, selection: Selection) -> bool:
+        """Whether :meth:`run_rows` leaves out rows here and there in no more time than it takes to read all."""
+        return False
 
     @abstractmethod
     def rows(self, selection: Selection) -> Iterator[tuple[int, pa.StructArray]]:

@@ -156,7 +156,10 @@ class PageReader:
         num_rows = self._metadata.row_group(group).num_rows
         if len(runs) == 1 and runs[0, 1] - runs[0, 0] == num_rows:
             return None
-        if not self._stored.is_remote and _are_everywhere(runs, num_rows):
+        if self._stored.is_remote:
+            if (runs[:, 1] - runs[:, 0]).sum() > _MOST_READ * num_rows:
+                return None
+        elif _are_everywhere(runs, num_rows):
             return self._by_streams(group, leaves, coded, runs)
         chunks = self._chunks(group, leaves)
         if chunks is None:
@@ -167,37 +170,49 @@ class PageReader:
                 return None
         return self._pieces(group, leaves, chunks, coded, runs)
 
-    def all_rows(self, group: int, leaves: Sequence[int], coded: Sequence[str]) -> Iterator[pa.StructArray] | None:
+    def all_rows(
+        self, group: int, leaves: Sequence[int], coded: Sequence[str], batch_rows: int | None = None
+    ) -> Iterator[pa.StructArray] | None:
         """All rows of a row group of a local file. None: Arrow reads it as fast, or its pages are not understood.
 
         Parameters
         ----------
         leaves, coded
             As of :meth:`rows`.
+        batch_rows : int, optional
+            The most rows of a piece.
         """
         num_rows = self._metadata.row_group(group).num_rows
-        return None if self._stored.is_remote else self._by_streams(group, leaves, coded, np.array([[0, num_rows]]))
+        return self._by_streams(group, leaves, coded, np.array([[0, num_rows]]), batch_rows)
+
+    def finds_rows(self, group: int, leaves: Sequence[int]) -> bool:
+        """Whether :meth:`rows` leaves out rows here and there in no more time than it takes to read all."""
+        return self._streamed_columns(group, leaves) is not None
 
     def _by_streams(
-        self, group: int, leaves: Sequence[int], coded: Sequence[str], runs: Runs
+        self, group: int, leaves: Sequence[int], coded: Sequence[str], runs: Runs, batch_rows: int | None = None
     ) -> Iterator[pa.StructArray] | None:
         """The rows of ``runs``; the bytes of all pages are read. None: Arrow reads the row group as fast."""
-        if self._metadata.row_group(group).num_rows < _FEWEST_ROWS or not leaves:
+        columns = self._streamed_columns(group, leaves)
+        if columns is None:
+            return None
+        return self._streamed(group, leaves, columns, self._page_rows(columns, leaves, coded, batch_rows), runs)
+
+    def _streamed_columns(self, group: int, leaves: Sequence[int]) -> list[PageColumn] | None:
+        """The columns of a local file; None: Arrow reads them as fast, or they are not understood."""
+        if self._stored.is_remote or self._metadata.row_group(group).num_rows < _FEWEST_ROWS or not leaves:
             return None
         try:
             columns = [column for leaf in leaves if (column := self._stored.column(group, leaf)) is not None]
         except PAGE_ERRORS:
             return None
-        if len(columns) < len(leaves) or not self._is_gain(columns, leaves):
-            return None
-        return self._streamed(group, leaves, columns, coded, runs)
+        return columns if len(columns) == len(leaves) and self._is_gain(columns, leaves) else None
 
     def _streamed(
-        self, group: int, leaves: Sequence[int], columns: Sequence[PageColumn], coded: Sequence[str], runs: Runs
+        self, group: int, leaves: Sequence[int], columns: Sequence[PageColumn], rows: PageRows, runs: Runs
     ) -> Iterator[pa.StructArray]:
         num_rows = self._metadata.row_group(group).num_rows
         window = self._window_rows(group, leaves, _LOCAL_WINDOW_BYTES)
-        rows = self._page_rows(columns, leaves, coded)
         with self._stored.reading([]) as read:
             streams = [PageStream(column, num_rows, read) for column in columns]
             widest = max(streams, key=lambda stream: stream.size)
@@ -223,9 +238,12 @@ class PageReader:
             kinds.append(kind if kind is not None and decompresses(column.codec) and is_found(kind, column) else None)
         return kinds
 
-    def _page_rows(self, columns: Sequence[PageColumn], leaves: Sequence[int], coded: Sequence[str]) -> PageRows:
+    def _page_rows(
+        self, columns: Sequence[PageColumn], leaves: Sequence[int], coded: Sequence[str], batch_rows: int | None = None
+    ) -> PageRows:
         assert self._stored.footer is not None
-        return PageRows(self._stored.footer, columns, self._found_kinds(columns, leaves), coded, self._arrow_schema)
+        kinds = self._found_kinds(columns, leaves)
+        return PageRows(self._stored.footer, columns, kinds, coded, self._arrow_schema, batch_rows)
 
     def _pieces(
         self, group: int, leaves: Sequence[int], chunks: Sequence[_Chunk], coded: Sequence[str], runs: Runs

@@ -18,7 +18,7 @@ from ....dataclass import dataclass
 from ....io.parquet.data_pages import StoredPage
 from ....io.parquet.fixed_width import coded_values, fixed_width_values, is_fixed_width
 from ....io.parquet.page_files import file_of_pages, write_pieces
-from ....io.parquet.page_values import is_decoded
+from ....io.parquet.page_values import is_decoded, mark_runs
 from ....io.parquet.pages import PageColumn, PageFooter
 from ....io.parquet.texts import StoredTexts, dictionary_texts, texts_of
 from .data_file import BATCH_ROWS
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     Runs = npt.NDArray[np.int64]
-    Rows = range | npt.NDArray[np.int64]
 
 __all__ = ["PageRows", "ReadPages", "cut_runs", "hold_rows", "is_found"]
 
@@ -59,30 +58,20 @@ class ReadPages:
     pages: Sequence[StoredPage]
     dictionary: StoredPage | None
 
-    def picked(self, values: pa.Array, rows: Rows) -> pa.Array:
-        """Some rows of the values of all pages."""
-        if isinstance(rows, range):
-            return values.slice(rows.start - int(self.starts[0]), len(rows))
-        return values.take(pa.array(self._places(rows)))
-
-    def chosen(self, rows: Rows) -> list[npt.NDArray[np.uint8] | None]:
-        """Of each page, 1 for the rows that are wanted; None: all of its rows are."""
-        mask = np.zeros(self.counts.sum(), np.uint8)
-        if isinstance(rows, range):
-            first = int(self.starts[0])
-            mask[rows.start - first : rows.stop - first] = 1
-        else:
-            mask[self._places(rows)] = 1
-        pages = np.split(mask, np.cumsum(self.counts)[:-1])
-        return [None if page.all() else page for page in pages]
-
-    def _places(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Where rows are among those of all pages."""
+    def places(self, runs: Runs) -> Runs:
+        """Where runs of rows are among those of all pages."""
         before = np.cumsum(self.counts) - self.counts
         if (self.starts == before + self.starts[0]).all():  # no page is left out
-            return rows - self.starts[0]
-        page = np.searchsorted(self.starts, rows, "right") - 1
-        return rows - (self.starts - before)[page]
+            return runs - self.starts[0]
+        page = np.searchsorted(self.starts, runs[:, 0], "right") - 1
+        return runs - (self.starts - before)[page, np.newaxis]
+
+    def chosen(self, places: Runs) -> list[npt.NDArray[np.uint8] | None]:
+        """Of each page, 1 for the rows that are wanted, which are at ``places``; None: all of its rows are."""
+        mask = np.empty(self.counts.sum(), np.uint8)
+        mark_runs(places, mask)
+        pages = np.split(mask, np.cumsum(self.counts)[:-1])
+        return [None if page.all() else page for page in pages]
 
 
 class PageRows:
@@ -98,6 +87,8 @@ class PageRows:
         The names of columns that are read as dictionary arrays.
     arrow_schema : callable
         The part of the stored Arrow schema for some columns; see :func:`file_of_pages`.
+    batch_rows : int, optional
+        The most rows of a piece.
     """
 
     def __init__(
@@ -107,9 +98,10 @@ class PageRows:
         kinds: Sequence[pa.DataType | None],
         coded: Sequence[str],
         arrow_schema: Callable[[Sequence[PageColumn]], bytes | None],
+        batch_rows: int | None = None,
     ) -> None:
         self._footer, self._columns, self._coded, self._arrow_schema = footer, columns, coded, arrow_schema
-        self._kinds = kinds
+        self._kinds, self._batch_rows = kinds, batch_rows or BATCH_ROWS
         self._memory = np.empty(0, np.uint8)
         self._dictionaries: dict[int, tuple[StoredPage, pa.Array]] = {}
 
@@ -118,31 +110,32 @@ class PageRows:
 
         Raises ValueError and Arrow's errors: the pages are damaged.
         """
-        rows = _rows_of(runs)
-        found = {n: values for n, pages in enumerate(read) if (values := self._found(n, pages, rows)) is not None}
+        count = int((runs[:, 1] - runs[:, 0]).sum())
+        places = [pages.places(runs) for pages in read]
         numbers = range(len(self._columns))
-        found |= self._decoded([n for n in numbers if n not in found], rows, read)
+        found = {n: values for n in numbers if (values := self._found(n, read[n], places[n])) is not None}
+        found |= self._decoded([n for n in numbers if n not in found], read, places)
         names = [column.name for column in self._columns]
         texts = [values for values in found.values() if isinstance(values, StoredTexts)]
-        for start, stop in pairwise(_edges(len(rows), texts)):
+        for start, stop in pairwise(_edges(count, self._batch_rows, texts)):
             columns = [
                 values.array(start, stop) if isinstance(values, StoredTexts) else values.slice(start, stop - start)
                 for values in map(found.__getitem__, numbers)
             ]
             yield pa.StructArray.from_arrays(columns, names=names)
 
-    def _found(self, number: int, read: ReadPages, rows: Rows) -> StoredTexts | pa.Array | None:
-        """Rows of a column that are read from the pages; None: Arrow has to decode them."""
+    def _found(self, number: int, read: ReadPages, places: Runs) -> StoredTexts | pa.Array | None:
+        """The rows of a column at ``places`` of its pages; None: Arrow has to decode them."""
         column, kind, pages = self._columns[number], self._kinds[number], read.pages
         if kind is None or not all(map(is_decoded, pages)):
             return None
         if kind not in _TEXTS:
-            return read.picked(fixed_width_values(kind, column, pages, read.dictionary), rows)
+            return fixed_width_values(kind, column, pages, read.dictionary, places)
         if column.name not in self._coded:
-            return texts_of(kind, column, pages, read.dictionary, read.chosen(rows))
+            return texts_of(kind, column, pages, read.dictionary, read.chosen(places))
         if read.dictionary is None or not all(page.has_codes for page in pages):
             return None
-        return read.picked(coded_values(column, pages, self._texts(number, kind, read.dictionary)), rows)
+        return coded_values(column, pages, self._texts(number, kind, read.dictionary), places)
 
     def _texts(self, number: int, kind: pa.DataType, dictionary: StoredPage) -> pa.Array:
         """The texts of the dictionary of a column."""
@@ -152,8 +145,10 @@ class PageRows:
             self._dictionaries[number] = dictionary, texts
         return texts
 
-    def _decoded(self, numbers: Sequence[int], rows: Rows, read: Sequence[ReadPages]) -> dict[int, pa.Array]:
-        """Rows of some columns, decoded by Arrow."""
+    def _decoded(
+        self, numbers: Sequence[int], read: Sequence[ReadPages], places: Sequence[Runs]
+    ) -> dict[int, pa.Array]:
+        """The rows of some columns at ``places``, decoded by Arrow."""
         if not numbers:
             return {}
         columns = [self._columns[n] for n in numbers]
@@ -168,7 +163,7 @@ class PageRows:
             values = file.reader.read_column(at)
             if len(values) != count:
                 raise pa.ArrowInvalid(f"{len(values)} values where the heads of pages count {count}")
-            found[number] = read[number].picked(_in_one(values), rows)
+            found[number] = _at_places(_in_one(values), places[number])
         return found
 
     def _room(self, size: int) -> npt.NDArray[np.uint8]:
@@ -188,14 +183,16 @@ def is_found(kind: pa.DataType, column: PageColumn) -> bool:
 
 def hold_rows(edges: npt.NDArray[np.int64], runs: Runs) -> npt.NDArray[np.bool_]:
     """bool[n]: which of the ranges of rows between two of ``edges`` (int64[n + 1]) hold a row of ``runs``."""
-    return np.searchsorted(runs[:, 1], edges[:-1], "right") < np.searchsorted(runs[:, 0], edges[1:])
+    ends = runs.ravel()  # a row is in a run if the number of those that are not above it is odd
+    before = np.searchsorted(ends, edges[:-1], "right")
+    return (before % 2 == 1) | (np.searchsorted(ends, edges[1:]) > before)
 
 
 def cut_runs(runs: Runs, edges: npt.NDArray[np.int64]) -> list[Runs]:
     """The runs of each window between two of ``edges``, which ascend; windows without rows are left out."""
-    windows = []
+    windows, ends = [], runs.ravel()
     for start, stop in pairwise(edges.tolist()):
-        first, last = np.searchsorted(runs[:, 1], start, "right"), np.searchsorted(runs[:, 0], stop, "left")
+        first, last = np.searchsorted(ends, start, "right") // 2, (np.searchsorted(ends, stop) + 1) // 2
         if first < last:
             windows.append(np.clip(runs[first:last], start, stop))
     return windows
@@ -206,18 +203,17 @@ def _in_one(values: pa.ChunkedArray) -> pa.Array:
     return pa.concat_arrays(found.chunks) if isinstance(found, pa.ChunkedArray) else found
 
 
-def _rows_of(runs: Runs) -> Rows:
-    """The rows of ``runs``, one after another."""
-    if len(runs) == 1:
-        return range(*runs[0].tolist())
-    counts = runs[:, 1] - runs[:, 0]
-    shifts = runs[:, 0] - np.cumsum(counts) + counts
-    return np.repeat(shifts, counts) + np.arange(counts.sum())
+def _at_places(values: pa.Array, places: Runs) -> pa.Array:
+    if len(places) == 1:
+        return values.slice(places[0, 0], places[0, 1] - places[0, 0])
+    counts = places[:, 1] - places[:, 0]
+    shifts = places[:, 0] - np.cumsum(counts) + counts
+    return values.take(pa.array(np.repeat(shifts, counts) + np.arange(counts.sum())))
 
 
-def _edges(count: int, texts: Sequence[StoredTexts]) -> list[int]:
+def _edges(count: int, batch_rows: int, texts: Sequence[StoredTexts]) -> list[int]:
     """Where batches of ``count`` rows begin and end, by their rows and by the bytes of their texts."""
-    edges = np.arange(0, count + BATCH_ROWS, BATCH_ROWS)
+    edges = np.arange(0, count + batch_rows, batch_rows)
     for one in texts:
         if one.ends[-1] > _BATCH_BYTES:
             blocks = one.ends[:-1] // _BATCH_BYTES

@@ -104,7 +104,7 @@ class ParquetFile(DataFile):
             yield from self.part_rows(part, selection)
 
     def part_rows(
-        self, part: FilePart, selection: Selection, is_alone: bool = True
+        self, part: FilePart, selection: Selection, is_alone: bool = True, batch_rows: int | None = None
     ) -> Iterator[tuple[int, pa.StructArray]]:
         piece = max(_PIECES // max(len(selection.leaves), 1), 1 << 16) if part.weight > _MOST_BUFFERED else 0
         with ExitStack() as stack:
@@ -116,7 +116,7 @@ class ParquetFile(DataFile):
                 # A reader of its own: Arrow's are not made for several threads.
                 is_buffered = source is not self._source
                 open_file = partial(open_parquet, source, self._metadata, piece, is_buffered, coded)
-            yield from self._rows_of(open_file, part, selection, coded, is_alone)
+            yield from self._rows_of(open_file, part, selection, coded, is_alone, batch_rows)
 
     @cached_property
     def _stored(self) -> StoredChunks | None:
@@ -156,6 +156,13 @@ class ParquetFile(DataFile):
         pieces = (piece for rows in found for piece in _of_short_texts(without_views(rows)))
         return with_typed_errors(pieces, self.path)
 
+    def finds_rows(self, part: FilePart, selection: Selection) -> bool:
+        """See :meth:`DataFile.finds_rows`."""
+        if self._pages is None or len(part.row_groups) != 1:
+            return False
+        with typed_errors(self.path):
+            return self._pages.finds_rows(part.row_groups[0], selection.leaves)
+
     @cached_property
     def _texts(self) -> dict[int, tuple[str, pa.DataType]]:
         """The path and the type of each leaf that is a top-level column of texts or bytes."""
@@ -183,12 +190,14 @@ class ParquetFile(DataFile):
         selection: Selection,
         coded: Sequence[str],
         is_alone: bool,
+        batch_rows: int | None,
     ) -> Iterator[tuple[int, pa.StructArray]]:
         first, file = part.first, None
         for number in part.row_groups:
             count = self._metadata.row_group(number).num_rows
             with typed_errors(self.path):
-                rows = None if self._pages is None else self._pages.all_rows(number, selection.leaves, coded)
+                pages = self._pages
+                rows = None if pages is None else pages.all_rows(number, selection.leaves, coded, batch_rows)
                 if rows is None:
                     file = file or open_file()
                     rows = self._by_arrow(file, number, selection, is_alone)
