@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tableformats_delta.verification.commit_file import file_key
 from tableformats_delta.verification.live_files import LiveFiles
 
@@ -24,3 +26,33 @@ def test_paths_with_vectors() -> None:
     assert live.remove(key("b", 1)) and live.has_path("b") and not live.remove(key("b", 1))
     assert live.remove(key("b", 2)) and not live.has_path("b") and live.remove(key("a")) and not live.has_path("a")
     assert len(live) == 0 and list(live.actions()) == []
+
+
+class Block:
+    """The add actions of a file of a checkpoint, whose names tell where they are."""
+
+    def __init__(self, name: str, *keys: str) -> None:
+        self.name, self.keys = name, keys
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def action(self, row: int) -> dict[str, Any]:
+        return {"path": self.keys[row], "of": self.name}
+
+    def plain(self, name: str) -> list[Any]:
+        return [self.action(row)[name] for row in range(len(self))]
+
+
+def test_actions_of_several_files_of_a_checkpoint() -> None:
+    """A file that two of them have is the last one's; a commit's action is in the place of both."""
+    live = LiveFiles()
+    blocks: list[Any] = [Block("1", "a", "b"), Block("2"), Block("3", "a", "c"), Block("4", "d")]
+    for block in blocks:
+        live.begin(block)
+    live.add("d", {"path": "d", "of": "commit"})
+    live.add("e", {"path": "e", "of": "commit"})
+    found = [(one["path"], one["of"]) for one in live.actions()]
+    assert found == [("a", "3"), ("b", "1"), ("c", "3"), ("d", "commit"), ("e", "commit")]
+    assert live.values_of("of") == [of for _, of in found] and live.values_of("path") == [*"abcde"]
+    assert live.remove("a") and [one["path"] for one in live.actions()] == [*"bcde"]

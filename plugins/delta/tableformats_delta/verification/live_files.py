@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, KeysView, Mapping
-from itertools import count
+from itertools import accumulate, count
 from typing import Any
 
 from tableformats.plugin import cached_property
@@ -68,14 +69,10 @@ class LiveFiles:
 
     def actions(self) -> Iterator[Mapping[str, Any]]:
         """All actions, as in commits."""
-        starts = [0]
-        for block in self._blocks:
-            starts.append(starts[-1] + len(block))
-        at = 0
+        starts = [0, *accumulate(map(len, self._blocks))]
         for one in self._actions.values():
-            if not isinstance(one, int):
+            if isinstance(one, int):
+                at = bisect_right(starts, one) - 1
+                yield self._blocks[at].action(one - starts[at])
+            else:
                 yield one
-                continue
-            while not starts[at] <= one < starts[at + 1]:
-                at = at + 1 if one >= starts[at] else 0
-            yield self._blocks[at].action(one - starts[at])

@@ -96,7 +96,7 @@ def _read(texts: pa.Array) -> pa.StructArray | None:
     try:
         found = pyarrow.json.read_json(
             pa.BufferReader(lines),
-            read_options=pyarrow.json.ReadOptions(block_size=lines.size + 1),
+            read_options=pyarrow.json.ReadOptions(block_size=lines.size),
             parse_options=pyarrow.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="error"),
         )
     except pa.ArrowInvalid:
