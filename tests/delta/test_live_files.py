@@ -22,10 +22,13 @@ def test_paths_with_vectors() -> None:
     assert live.has_path("a") and live.has_path("b") and key("b") not in live and key("b", 1) in live
     live.add(key("b", 1), {"size": 3})
     assert len(live) == 2 and live.values_of("size") == [1, 3]
+    assert not live.remove(key("b", 9)) and live.has_path("b")
     live.add(key("b", 2), {"size": 4})
     assert live.remove(key("b", 1)) and live.has_path("b") and not live.remove(key("b", 1))
     assert live.remove(key("b", 2)) and not live.has_path("b") and live.remove(key("a")) and not live.has_path("a")
     assert len(live) == 0 and list(live.actions()) == []
+    live.add(key("a", 1), {"size": 5})
+    assert live.has_path("a"), "the same path without a vector has gone before"
 
 
 class Block:

@@ -278,6 +278,11 @@ def test_marks_of_row_ids(mark: str, value: int | None) -> None:
     assert caught.value.field == "delta.rowTracking"
 
 
+def test_no_row_ids_were_given_out() -> None:
+    assert row_id_high_water(None) == row_id_high_water(snapshot()) == -1
+    assert row_id_high_water(snapshot(delta_rowTracking="{}")) == -1
+
+
 def adds(*counts: int) -> list[dict[str, Any]]:
     return [{"add": {"stats": json.dumps({"numRecords": count})}} for count in counts]
 

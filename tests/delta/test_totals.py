@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from tableformats_delta.log.actions import Actions
 from tableformats_delta.maintenance import checksum_writer
@@ -19,12 +21,12 @@ from tableformats_delta.maintenance.checksum_writer import (
     totals_of_commits,
     write_checksum,
 )
-from tableformats_delta.write.identity import new_high_water
+from tableformats_delta.write.identity import identity_metadata, new_high_water
 from tableformats_delta.write.restoring import _has_count
 
 from tableformats.io.storage import Storage
 from tableformats.plugin import Field, IdentityColumn, PrimitiveType
-from tests.support.delta_log import PROTOCOL, DeltaLog, add, metadata, remove
+from tests.support.delta_log import PROTOCOL, DeltaLog, add, field, metadata, remove
 
 Json = dict[str, Any]
 
@@ -207,6 +209,22 @@ def test_marks_of_identity_columns(
 ) -> None:
     rule = IdentityColumn(Field(1, "id", PrimitiveType("long")), start, step, high_water, True)
     assert new_high_water(rule, farthest) == mark
+
+
+def test_metadata_with_new_marks_of_identity_columns() -> None:
+    """The schema is spelled as writers spell it: without blanks, and with letters as they are."""
+    rule = IdentityColumn(Field(1, "zähler", PrimitiveType("long")), 1, 1, 4, True)
+    target: Any = SimpleNamespace(rules=SimpleNamespace(identities=(rule,)), partitioning=())
+    before = metadata(field("zähler", "long"), field("x", "long"))
+    added = pa.table({"upper": [{"1": 6}, {"1": 9}, {"1": None}], "lower": [{"1": 5}, {"1": 7}, {"1": None}]})
+    made = identity_metadata(before, target, added)
+    assert made is not None and {**made, "schemaString": ""} == {**before, "schemaString": ""}
+    assert made["schemaString"] == (
+        '{"type":"struct","fields":[{"name":"zähler","type":"long","nullable":true,'
+        '"metadata":{"delta.identity.highWaterMark":9}},{"name":"x","type":"long","nullable":true,"metadata":{}}]}'
+    )
+    for nothing in (None, added[:0], added[2:]):
+        assert identity_metadata(before, target, nothing) is None
 
 
 def test_texts_with_a_count_of_rows() -> None:

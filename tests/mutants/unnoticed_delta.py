@@ -50,6 +50,14 @@ _CHANGES: dict[str, str] = {
             "schema_string.py:_with_all_ids: 0 -> 1": "a mapped schema without ids has no fields",
         }.items()
     },
+    **{
+        f"write/transaction.py:DeltaTransaction.turn: {change}": "when writers take turns decides the time alone"
+        for change in (
+            "64 -> 65",
+            "local_turn(self._storage.join(LOG_DIRECTORY)) if is_shared else nullcontext()"
+            " -> (nullcontext() if is_shared else local_turn(self._storage.join(LOG_DIRECTORY)))",
+        )
+    },
     "json/columns.py:JsonTable.__init__: 0 -> 1": "only decimals have a scale that is looked at",
     **{
         f"log/commit_lines.py:_Actions.{change}": reason
