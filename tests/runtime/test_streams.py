@@ -6,6 +6,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import pytest
 
@@ -137,6 +138,29 @@ def test_an_error_comes_in_its_place_and_ends_the_rest(threads: int) -> None:
     assert found == [i for i in sources.expected if i < 4004]
     assert len(sources.opened) < 100
     assert sorted(sources.opened) == sorted(sources.closed)
+
+
+def test_few_sources_are_taken_before_they_can_be_opened() -> None:
+    """Two for each thread wait, however long the first source goes on."""
+    goes_on, taken = threading.Event(), 0
+
+    def opened(number: int) -> OpenedSource[int]:
+        if number:
+            assert goes_on.wait(10)
+        return OpenedSource([StreamPart(lambda _: iter([number] * (1 if number else 40)))])
+
+    def sources() -> Iterator[Opener]:
+        nonlocal taken
+        for number in range(500):
+            taken += 1
+            yield partial(opened, number)
+
+    found = merged_streams(sources(), lambda _: 1, threads=2, budget_bytes=1)
+    for _ in range(39):
+        assert next(found) == 0
+    assert 1 < taken <= 8
+    goes_on.set()
+    assert list(found) == [0, *range(1, 500)]
 
 
 def test_of_two_errors_the_first_in_order_is_raised() -> None:
