@@ -260,7 +260,7 @@ class _Binder:
                     hint="Filter the rows after reading.",
                 )
         spellings = self._spellings(parts)
-        if len(spellings) > 1 and not self._case_sensitive:
+        if spellings and not self._case_sensitive:  # none, or several
             return InvalidPredicateError(
                 f"column {name!r} is ambiguous: it could be {' or '.join(spellings)}",
                 field=name,

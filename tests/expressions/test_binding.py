@@ -285,6 +285,37 @@ def test_lists_are_not_entered():
     assert isinstance(bind(col("tags").is_null(), schema), IsNull)
 
 
+@pytest.mark.parametrize(
+    ("text", "bound"),
+    [
+        ("tags.plan IS NULL", "tags['plan'] IS NULL"),
+        ("tags.plan = 'x'", "(tags['plan'] = 'x')"),
+        ("s = tags.plan", "(s = tags['plan'])"),
+        ("tags.a = tags.b", "(tags['a'] = tags['b'])"),
+        ("tags.plan <=> s", "(tags['plan'] <=> s)"),
+        ("tags.plan IN ('a', 'b')", "tags['plan'] IN ('a', 'b')"),
+        ("tags.plan LIKE 'a%'", "like(tags['plan'], 'a%')"),
+        ("startswith(tags.plan, 'a')", "startswith(tags['plan'], 'a')"),
+        ("isnan(n.x)", "isnan(n['x'])"),
+        ("n.x > 1", "(n['x'] > 1.0D)"),
+        ("i > n.x", "(CAST(i AS DOUBLE) > n['x'])"),
+        ("i = s", "(CAST(i AS BIGINT) = CAST(s AS BIGINT))"),
+        ("s = s", "s = s"),
+        ("i > 1", "i > 1"),
+        ("tags IS NULL", "tags IS NULL"),
+    ],
+)
+def test_elements_of_maps_are_named_like_members(text, bound):
+    """They are evaluated on rows, as conditions of other types are."""
+
+    def map_of(first, kind):
+        return MapType(Field(first, "key", primitive("string"), True), Field(first + 1, "value", primitive(kind)))
+
+    columns = {"tags": map_of(11, "string"), "s": primitive("string"), "i": primitive("int"), "n": map_of(21, "double")}
+    schema = Schema(tuple(Field(i, name, kind) for i, (name, kind) in enumerate(columns.items(), 1)))
+    assert str(bind(parse_filter(text), schema)) == bound
+
+
 def test_a_void_column_is_always_null():
     schema = Schema((Field(1, "v", primitive("unknown")), Field(2, "i", primitive("int"))))
     for expression in (col("v") == 1, col("v").isin([1, 2]), col("v").like("a%"), col("i") < col("v")):
