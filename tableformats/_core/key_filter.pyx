@@ -5,8 +5,8 @@ slot of its own; with an odd number of 64 bits the highest bits of the product a
 
 Parameters, everywhere
 ----------------------
-bits : uint64[m]
-    The lowest bit of a word is the first slot. A value whose slot is past them is no key.
+bits : uint64[m + 1]
+    Of 64 * m slots, the lowest bit of a word first. A value whose slot is past them is no key; the last word is 0.
 least : int
     int64
 multiplier : int
@@ -17,7 +17,7 @@ shift : int
 Raises, everywhere
 ------------------
 ValueError
-    An array has another length than it must have; there is no such shift.
+    An array has another length than it must have; there is no such shift; the last word is not 0.
 
 Notes
 -----
@@ -32,18 +32,20 @@ cdef enum:
     MOST_SHIFT = 63
 
 
-cdef int expect_shift(int shift) except -1:
+cdef int64_t expect_slots(const uint64_t[::1] bits, int shift) except -1:
+    """How many there are."""
     if not 0 <= shift <= MOST_SHIFT:
         raise ValueError(f"shift is {shift}, which is not from 0 to {MOST_SHIFT}")
-    return 0
+    if bits.shape[0] < 1 or bits[bits.shape[0] - 1]:
+        raise ValueError("bits does not end with a word of 0")
+    return (bits.shape[0] - 1) * 64
 
 
 def add_keys(const int64_t[::1] keys not None, uint64_t[::1] bits not None, int64_t least, uint64_t multiplier,
              int shift):
     """Set the bits of ``keys`` (int64[n])."""
-    expect_shift(shift)
+    cdef uint64_t slot, slots = expect_slots(bits, shift)
     cdef Py_ssize_t i, count = keys.shape[0]
-    cdef uint64_t slot, slots = <uint64_t>bits.shape[0] * 64
     with nogil:
         for i in range(count):
             slot = (<uint64_t>keys[i] - <uint64_t>least) * multiplier >> shift
@@ -51,29 +53,34 @@ def add_keys(const int64_t[::1] keys not None, uint64_t[::1] bits not None, int6
                 bits[slot >> 6] |= <uint64_t>1 << (slot & 63)
 
 
+cdef inline bint is_set(const uint64_t *words, uint64_t slot, uint64_t slots) noexcept nogil:
+    slot = slot if slot < slots else slots
+    return words[slot >> 6] >> (slot & 63) & 1
+
+
 def find_keys(const int64_t[::1] values not None, const uint64_t[::1] bits not None, int64_t least,
               uint64_t multiplier, int shift, int64_t[::1] out not None):
-    """Find ``values`` (int64[n]) that may be keys: ``out`` (int64[n]) gets their positions; returns how many they are."""
-    expect_shift(shift)
+    """Find ``values`` (int64[n]) that may be keys: their positions begin ``out`` (int64[n]); returns how many they are.
+
+    What follows them in ``out`` is arbitrary.
+    """
+    cdef uint64_t slots = expect_slots(bits, shift)
     cdef Py_ssize_t i, count = values.shape[0], found = 0
     expect(out.shape[0], count, "out")
-    if count == 0 or bits.shape[0] == 0:
+    if count == 0:
         return 0
     cdef const int64_t *value = &values[0]
     cdef const uint64_t *words = &bits[0]
     cdef int64_t *target = &out[0]
-    cdef uint64_t slot, slots = <uint64_t>bits.shape[0] * 64
+    cdef uint64_t first = <uint64_t>least
+    # Each position is written and then kept or not: where keys are cannot be predicted.
     with nogil:
         if multiplier == 1 and shift == 0:
             for i in range(count):
-                slot = <uint64_t>value[i] - <uint64_t>least
-                if slot < slots and words[slot >> 6] >> (slot & 63) & 1:
-                    target[found] = i
-                    found += 1
+                target[found] = i
+                found += is_set(words, <uint64_t>value[i] - first, slots)
         else:
             for i in range(count):
-                slot = (<uint64_t>value[i] - <uint64_t>least) * multiplier >> shift
-                if slot < slots and words[slot >> 6] >> (slot & 63) & 1:
-                    target[found] = i
-                    found += 1
+                target[found] = i
+                found += is_set(words, (<uint64_t>value[i] - first) * multiplier >> shift, slots)
     return found

@@ -464,23 +464,24 @@ def drop_texts(offsets: Int32 | Int64, data: UInt8, dropped: Int64, out_offsets:
 # --- key_filter -------------------------------------------------------------------------------------
 
 
-def _slot(value: int, least: int, multiplier: int, shift: int) -> int:
+def _slots(numbers: Int64, bits: UInt64, least: int, multiplier: int, shift: int) -> list[int]:
     if not 0 <= shift <= 63:
         raise ValueError(f"shift is {shift}, which is not from 0 to 63")
-    return ((value - least) * multiplier % 2**64) >> shift
+    if not len(bits) or bits[-1]:
+        raise ValueError("bits does not end with a word of 0")
+    return [((number - least) * multiplier % 2**64) >> shift for number in numbers.tolist()]
 
 
 def add_keys(keys: Int64, bits: UInt64, least: int, multiplier: int, shift: int) -> None:
-    for key in keys.tolist():
-        slot = _slot(key, least, multiplier, shift)
-        if slot < 64 * len(bits):
+    for slot in _slots(keys, bits, least, multiplier, shift):
+        if slot < 64 * len(bits) - 64:
             bits[slot // 64] |= np.uint64(1 << slot % 64)
 
 
 def find_keys(values: Int64, bits: UInt64, least: int, multiplier: int, shift: int, out: Int64) -> int:
+    slots = _slots(values, bits, least, multiplier, shift)
     _expect(len(out), len(values), "out")
     words = bits.tolist()
-    slots = [_slot(value, least, multiplier, shift) for value in values.tolist()]
     found = [i for i, slot in enumerate(slots) if slot < 64 * len(words) and words[slot // 64] >> slot % 64 & 1]
     out[: len(found)] = found
     return len(found)

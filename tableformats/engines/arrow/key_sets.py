@@ -96,7 +96,7 @@ class _IntegerSet:
         self._is_exact = greatest - least < 1 << size
         # In the order of the values, rows that lie together need a small part of the table, which stays in the cache.
         self._slots = (least, 1, 0) if self._is_exact else (least, _MULTIPLIER, 64 - size)
-        self._bits = np.zeros(1 << size - 6, np.uint64)
+        self._bits = np.zeros((1 << size - 6) + 1, np.uint64)
         add_keys(self._keys, self._bits, *self._slots)
 
     def positions(self, values: pa.Array) -> npt.NDArray[np.int64]:
