@@ -1,7 +1,7 @@
 """Rows with Arrow beside the peers, over the same data files: ``python -m benchmarks.rows --write`` in ``asv_bench``.
 
 A ratio is our time over theirs: below 1 we are faster. All are run in turns in one process, warm; the fastest round
-counts. The rows that each returns are counted, and another number fails the run. Times are seconds of the clock, with
+counts. Tables with deleted rows are compared with the clean table, too. The rows that each returns are counted, and another number fails the run. Times are seconds of the clock, with
 seconds of the processor behind them, which a busy machine changes less.
 """
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import os
+import random
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -68,6 +69,11 @@ READERS = (
     *("polars", "polars over ours, Delta", "polars over ours, Iceberg"),
 )
 DELETED = ("ours, Delta, 1 % by vectors", "ours, Iceberg, 1 % by positions", "ours, Iceberg, 1 % by keys")
+
+
+def clean_of(name: str) -> str:
+    """The reader of the clean table for one of :data:`DELETED`."""
+    return name.rpartition(", ")[0]
 
 
 def reader(name: str, tables: RowTables) -> Callable[[Question], int] | None:
@@ -173,12 +179,15 @@ class Measurement:
 def measure(
     tables: RowTables, question: Question, names: Sequence[str], rounds: int = ROUNDS
 ) -> dict[str, Measurement]:
-    """All readers in turns. Raises ValueError where readers of the same rows return different numbers of them."""
+    """All readers in turns, in another order in each round: what one leaves behind changes the time of the next.
+
+    Raises ValueError where readers of the same rows return different numbers of them.
+    """
     runs = {name: run for name in names if (run := reader(name, tables)) is not None}
     found = {name: Measurement() for name in runs}
-    for _ in range(rounds):
-        for name, run in runs.items():
-            found[name].add(run, question)
+    for number in range(rounds):
+        for name in random.Random(number).sample(list(runs), len(runs)):
+            found[name].add(runs[name], question)
     for group in (DELETED, READERS):
         counted = {name: m.rows for name, m in found.items() if name in group}
         if len(set(counted.values())) > 1:
@@ -204,6 +213,22 @@ class RowsBesideDataset:
     def track_processor_ratio_vs_dataset(self, question: str, reader: str) -> float:
         found = measure(self.tables, self.question, [reader, "pyarrow.dataset"])
         return found[reader].processor / found["pyarrow.dataset"].processor
+
+
+class DeletedBesideClean:
+    """1 % of the rows are deleted; our time over that of the clean table."""
+
+    params = [NAMES[:2], list(DELETED)]
+    param_names = ["question", "reader"]
+    timeout = 600
+
+    def setup(self, question: str, reader: str) -> None:
+        self.tables = row_tables(FILES * ROWS_A_FILE)
+        self.question = questions(self.tables.rows)[NAMES.index(question)]
+
+    def track_processor_ratio_vs_clean(self, question: str, reader: str) -> float:
+        found = measure(self.tables, self.question, [reader, clean_of(reader)])
+        return found[reader].processor / found[clean_of(reader)].processor
 
 
 class RowsInMemory:
@@ -233,6 +258,15 @@ def figures(question: str, found: dict[str, Measurement], names: Sequence[str]) 
     return rows
 
 
+def beside_clean(question: str, found: dict[str, Measurement]) -> list[list[str]]:
+    """A row for each kind of deletes: both times over those of the clean table."""
+    rows = []
+    for name in DELETED:
+        m, base = found[name], found[clean_of(name)]
+        rows.append([question, name, f"{m.clock / base.clock:.2f}x", f"{m.processor / base.processor:.2f}x"])
+    return rows
+
+
 def figures_of_machine(files: int, rounds: int) -> str:
     """When and where was measured."""
     load = ", ".join(f"{part:.1f}" for part in os.getloadavg())
@@ -247,7 +281,9 @@ def text(results: dict[str, dict[str, Measurement]], files: int, rounds: int) ->
     names = [name for name in (*READERS, *DELETED) if all(name in found for found in results.values())]
     rows = [row for question, found in results.items() for row in figures(question, found, names)]
     head = ["query", "reader", "rows", "clock s", "processor s", "clock / dataset", "processor / dataset"]
-    return f"{figures_of_machine(files, rounds)}\n\n{markdown(head, rows)}"
+    deleted = [row for question, found in results.items() for row in beside_clean(question, found)]
+    head_of_deleted = ["query", "1 % deleted", "clock / clean table", "processor / clean table"]
+    return f"{figures_of_machine(files, rounds)}\n\n{markdown(head, rows)}\n\n{markdown(head_of_deleted, deleted)}"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
