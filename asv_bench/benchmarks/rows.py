@@ -1,8 +1,9 @@
 """Rows with Arrow beside the peers, over the same data files: ``python -m benchmarks.rows --write`` in ``asv_bench``.
 
 A ratio is our time over theirs: below 1 we are faster. All are run in turns in one process, warm; the fastest round
-counts. Tables with deleted rows are compared with the clean table, too. The rows that each returns are counted, and another number fails the run. Times are seconds of the clock, with
-seconds of the processor behind them, which a busy machine changes less.
+counts. The rows that each returns are counted, and another number fails the run. Tables with deleted rows are compared
+with the clean table, too. Times are seconds of the clock, with seconds of the processor behind them, which a busy
+machine changes less.
 """
 
 from __future__ import annotations

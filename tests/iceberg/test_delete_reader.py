@@ -32,9 +32,9 @@ from tests.support.iceberg_tables import parse
 class Reader(DeleteReader):
     """Tells which files it reads."""
 
-    def __init__(self, folder: Path, limits: tf.Limits | None = None) -> None:
+    def __init__(self, folder: Path, limits: tf.Limits | None = None, cache: MetadataCache | None = None) -> None:
         storage = Storage(folder, limits=limits or tf.Limits())
-        files = TableFiles(storage, parse().location, str(folder), None, MetadataCache())
+        files = TableFiles(storage, parse().location, str(folder), None, cache or MetadataCache(0))
         super().__init__(files, {1: Field(1, "a", primitive("long"))}.get)
         self.read: list[str] = []
 
@@ -81,6 +81,24 @@ def test_files_that_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert positions(reader, "/f", rows[0]) == positions(reader, "/f", rows[0]) == [0] and reader.read == ["a"]
     reader.after_fork()
     assert positions(reader, "/f", rows[0]) == [0] and reader.read == ["a", "a"]
+
+
+def test_files_of_later_queries(tmp_path: Path) -> None:
+    """They are read once; a local file that was replaced is read again."""
+    cache = MetadataCache()
+    row = position_file(tmp_path, "a", ("/f", 1))
+    pq.write_table(pa.table({"a": pa.array([5, 6])}), tmp_path / "k")
+    keys = {"kind": "equality", "path": str(tmp_path / "k"), "file_format": "parquet", "equality_ids": [1]}
+    for read in (["a", "k"], []):
+        reader = Reader(tmp_path, cache=cache)
+        assert positions(reader, "/f", row) == [1]
+        assert reader.equality_deletes(keys).to_pydict() == {"1": [5, 6]} and reader.read == read
+    assert cache.used_bytes >= 4 * 8
+    position_file(tmp_path, "a", *(("/f", n) for n in range(100)))
+    pq.write_table(pa.table({"a": pa.array(range(100))}), tmp_path / "k")
+    reader = Reader(tmp_path, cache=cache)
+    assert positions(reader, "/f", row) == list(range(100))
+    assert reader.equality_deletes(keys).num_rows == 100 and reader.read == ["a", "k"]
 
 
 def test_many_positions_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

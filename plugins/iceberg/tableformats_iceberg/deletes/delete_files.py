@@ -1,6 +1,7 @@
 """Reads the contents of delete files (Parquet, ORC or Avro): positions by data file, and keys of equality deletes.
 
-Decoded position delete files are cached, because one such file may apply to all data files of a partition.
+Decoded delete files are cached: one position delete file may apply to all data files of a partition, and a later query
+reads the same files.
 Source: Iceberg spec, "Position Delete Files", "Equality Delete Files", "Reserved Field IDs".
 """
 
@@ -8,7 +9,7 @@ from __future__ import annotations
 
 from array import array
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from threading import Lock
 from typing import TYPE_CHECKING, TypedDict, cast
 
@@ -90,7 +91,8 @@ class _Delete(TypedDict):
 class DeleteReader:
     """Reads the delete files of one snapshot. Caches decoded position delete files, up to ``MAX_CACHED_BYTES``.
 
-    Several threads may use it; each delete file is read by one of them.
+    Those of earlier queries, and keys of equality deletes, are in the metadata cache, within its budget. Several
+    threads may use it; each position delete file is read by one of them.
 
     Parameters
     ----------
@@ -169,12 +171,19 @@ class DeleteReader:
             if path in self._cache:
                 self._cache.move_to_end(path)
                 return self._cache[path]
-            columns = self._read(path, row["file_format"], [_PATH_COLUMN, _POS_COLUMN])
-            loaded = _group_by_path(columns[0], columns[1], path)
+            loaded = self._files.cache.get(
+                self._key(path, row["file_format"], (_PATH_COLUMN, _POS_COLUMN)),
+                lambda: self._read_positions(path, row["file_format"]),
+                lambda found: found.nbytes,
+            )
             self._cache[path] = loaded
             while len(self._cache) > 1 and sum(p.nbytes for p in self._cache.values()) > MAX_CACHED_BYTES:
                 self._cache.popitem(last=False)
             return loaded
+
+    def _read_positions(self, path: str, file_format: str) -> _Positions:
+        paths, rows = self._read(path, file_format, (_PATH_COLUMN, _POS_COLUMN))
+        return _group_by_path(paths, rows, path)
 
     # ---- equality -----------------------------------------------------------------------------------------------
 
@@ -195,8 +204,19 @@ class DeleteReader:
                     field=str(field_id),
                 )
             wanted.append(_Column(field_id, found.name, found.type))
-        columns = self._read(path, row["file_format"], wanted)
-        return pa.table(columns, names=[str(i) for i in ids])
+        return self._files.cache.get(
+            self._key(path, row["file_format"], wanted),
+            lambda: pa.table(self._read(path, row["file_format"], wanted), names=[str(i) for i in ids]),
+            lambda found: found.nbytes,
+        )
+
+    def _key(self, path: str, file_format: str, columns: Sequence[_Column]) -> Hashable:
+        """Names what is read of a delete file, in the metadata cache. A local file that is replaced has another one."""
+        try:
+            stamp = self._files.storage.stamp_of(path)
+        except (OSError, ValueError):  # in a store, where delete files never change, or not there
+            stamp = None
+        return "deletes", path, file_format, tuple(columns), stamp
 
     # ---- files --------------------------------------------------------------------------------------------------
 
