@@ -73,9 +73,11 @@ def test_a_command_that_is_quick_shows_none(now: list[float], monkeypatch: pytes
 def test_who_waits_keeps_no_process_from_ending(now: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
     waiting = progress._Waiting()
     monkeypatch.setattr(progress._Waiting, "_show", lambda self, what: self._is_over.wait())
-    waiting.start("Reading")
-    assert waiting._thread is not None and waiting._thread.daemon and waiting._thread.is_alive()
-    waiting.stop()
+    try:
+        waiting.start("Reading")
+        assert waiting._thread is not None and waiting._thread.daemon and waiting._thread.is_alive()
+    finally:
+        waiting.stop()
     assert waiting._thread is None
     monkeypatch.setattr(progress, "is_terminal", lambda stream: False)
     waiting.start("Reading")
