@@ -177,7 +177,7 @@ def chunk_of(data: bytes, physical: int) -> tuple[PageColumn, list[StoredPage], 
 
 
 def page_seeds(values: pa.Array) -> dict[str, bytes]:
-    """A chunk of some values, of every codec and version of pages."""
+    """A chunk of some values, of every codec and version of pages; all of its rows are wanted, or some."""
     seeds = {}
     for number, codec in enumerate(("none", "snappy", "zstd", "gzip")):
         for version in ("1.0", "2.0"):
@@ -189,6 +189,7 @@ def page_seeds(values: pa.Array) -> dict[str, bytes]:
             start = chunk.dictionary_page_offset
             stored = file.slice(start, chunk.total_compressed_size).to_pybytes()
             seeds[f"{codec}-{version[0]}"] = bytes([number << 1 | 1]) + stored
+            seeds[f"{codec}-{version[0]}-some"] = bytes([number << 1 | 1 | SOME]) + stored
     return seeds
 
 
