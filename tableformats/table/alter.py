@@ -167,11 +167,11 @@ class Alter:
 
     def set_nullable(self, name: str) -> Commit:
         """Allow NULL in a column."""
-        return self._set_required(name, False)
+        return self._set_required("set_nullable", name, False)
 
     def set_required(self, name: str) -> Commit:
         """Refuse NULL in a column (NOT NULL). All rows are checked: none of them may have a NULL there."""
-        return self._set_required(name, True)
+        return self._set_required("set_required", name, True)
 
     def set_comment(self, name: str, comment: str | None) -> Commit:
         """Describe a column; None removes the description."""
@@ -269,7 +269,7 @@ class Alter:
 
     # ---- the commit -------------------------------------------------------------------------------------------------
 
-    def _set_required(self, name: str, required: bool) -> Commit:
+    def _set_required(self, verb: str, name: str, required: bool) -> Commit:
         path = split_name(name)
 
         def violation(snapshot: SnapshotHandle) -> ex.Expression | None:
@@ -278,7 +278,7 @@ class Alter:
             return _null_in(snapshot, path)
 
         return self._change_schema(
-            "set_required" if required else "set_nullable",
+            verb,
             lambda schema: change_column(schema, path, lambda f: replace(f, required=required)),
             violation,
             column=name,

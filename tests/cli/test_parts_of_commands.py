@@ -169,6 +169,7 @@ def test_what_is_told_of_a_check(capsys: pytest.CaptureFixture[str]) -> None:
         (CorruptMetadataError("bad", offset=7, hint="Look"), ["Error: bad (offset 7)", "Hint: Look"]),
         (InvalidPredicateError("b\x1bd", hint="L\x1bk"), ["Error: b\\x1bd", "Hint: L\\x1bk"]),
         (click.UsageError("wrong"), ["Error: wrong"]),
+        (CorruptMetadataError("größer"), ["Error: größer"]),
         (
             ValueError("x"),
             ["Error: ValueError: x", "Hint: This is unexpected; run again with --debug for the traceback"],
@@ -180,7 +181,9 @@ def test_errors(error: Exception, lines: list[str], capsys: pytest.CaptureFixtur
     found = capsys.readouterr()
     assert found.out == "" and found.err.splitlines()[: len(lines)] == lines
     print_error(error, True)
-    document = json.loads(capsys.readouterr().err)
+    shown = capsys.readouterr().err
+    document = json.loads(shown)
+    assert shown.isascii()
     assert document["output_schema"] == "error/1" and document["error"]["type"] == type(error).__name__
     assert document["error"]["offset"] == getattr(error, "offset", None)
 

@@ -114,6 +114,12 @@ def test_the_least_protocol(
     assert (found.get("writerFeatures"), found.get("readerFeatures")) == (writers, readers)
 
 
+def test_listed_features_stay_listed() -> None:
+    """Also where an older version has the same ones."""
+    listed = {"minReaderVersion": 1, "minWriterVersion": 7, "writerFeatures": ["appendOnly"]}
+    assert with_features(listed, ["invariants"]) == {**listed, "writerFeatures": ["appendOnly", "invariants"]}
+
+
 NAMES = ["appendOnly", "checkConstraints", "columnMapping", "deletionVectors", "rowTracking", "unknown", "v2Checkpoint"]
 
 

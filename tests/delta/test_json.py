@@ -563,3 +563,11 @@ def test_a_text_within_a_text_damaged_at_every_byte() -> None:
     answer, other = both(list(texts), [("a",)])
     assert repr(answer) == repr(other)
     assert 0 < sum(answer[0]) < len(texts) // 2
+
+
+def test_kinds_of_values(twin: ModuleType) -> None:
+    values = ["-5", "0", "1.5", "-1e3", "true", "false", "null", '"x"', "{}", "[]"]
+    text = pa.array([f'{{"a": {value}}}' for value in values] + ["{}"])
+    names = ["INTEGER", "INTEGER", "REAL", "REAL", "TRUE", "FALSE", "NULL", "TEXT", "OBJECT", "ARRAY", "ABSENT"]
+    order = ["ABSENT", "NULL", "FALSE", "TRUE", "INTEGER", "REAL", "TEXT", "ESCAPED", "OBJECT", "ARRAY"]
+    assert JsonColumns(text, [("a",)]).kinds(("a",)).tolist() == [order.index(name) for name in names]

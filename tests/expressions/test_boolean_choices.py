@@ -210,3 +210,13 @@ def test_conditions_on_every_row(text: str) -> None:
         condition = bind(parse_filter(text, ansi), schema, ansi=ansi)
         found = evaluate(condition, lambda column: rows[column.field.name], len(NUMBERS)).to_pylist()
         assert found == [CONDITIONS[text](i, j) for i, j in NUMBERS]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["coalesce(i BETWEEN 1 AND 2, false)", "IF(a, i BETWEEN 1 AND 2, c)", "CASE WHEN i BETWEEN 1 AND 2 THEN a END"],
+)
+def test_conditions_within_choices_can_be_pruned(text: str) -> None:
+    """They become AND and OR, of which parts are decided by bounds."""
+    found = bound(text)
+    assert isinstance(found, ex.Or) and "coalesce" not in str(found).lower()
