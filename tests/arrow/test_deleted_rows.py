@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 from tableformats.engines.arrow import file_rows
 from tableformats.engines.arrow.files import page_reads, parquet
+from tableformats.io.parquet.chunks import RowGroups
 from tableformats.schema import Field, primitive
 from tests.support.arrow_fakes import FakeFile, snapshot_of
 from tests.support.examples import examples
@@ -98,3 +99,13 @@ def test_live_rows(
                 settings_of(patch, *values)
                 found = snapshot.scan(where, columns=wanted).to_arrow()
             assert found.to_pylist() == expected
+
+
+def test_footers_that_contradict_themselves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their pages are not looked for."""
+    monkeypatch.setattr(RowGroups, "is_sound", property(lambda self: False))
+    path = str(tmp_path / "f.parquet")
+    pq.write_table(pa.table({"id": [1, 2, 3], "text": ["a", "b", "c"]}), path)
+    keys = {"ids": pa.table({"1": pa.array([2], pa.int64())})}
+    found = snapshot_of(tmp_path, FIELDS, [FakeFile(path, 3, keys=["ids"])], by="name", equality=keys)
+    assert found.scan(columns=["id", "text"]).to_arrow().to_pydict() == {"id": [1, 3], "text": ["a", "c"]}

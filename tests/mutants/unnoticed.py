@@ -97,6 +97,9 @@ EQUIVALENT: dict[str, str] = {
         "whether equal arrays share their memory decides the memory alone"
     ),
     "tableformats/schema/transform_values.py:_hashes: 1 -> 2": "NumPy takes any negative length for the unknown one",
+    "tableformats/engines/arrow/row_runs.py:MatchingRows.of_mask: 1 -> 2": (
+        "NumPy takes any negative length for the unknown one"
+    ),
     **{
         f"tableformats/cli/columns.py:texts_of: types.is_{change}": "the texts are the same, made one by one"
         for change in (
