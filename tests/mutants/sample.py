@@ -305,6 +305,7 @@ def main() -> None:
                 if given.calls is not None:
                     given.calls.write_text(json.dumps(calls))
         unknown: list[str] = []
+        present: set[str] = set()
         if not given.quick:
             present = copy.collected(given.tests)
             calls = {test: found for test, found in calls.items() if test in present}
@@ -317,7 +318,9 @@ def main() -> None:
         left_out = len(drawn) - len(changes)
         callers = callers_of(calls)
         for change, left in zip(changes, in_forks(changes, calls, callers, copy, given.workers), strict=True):
-            area = [] if given.quick else area_of(change.file, unknown)
+            at_import = runs_at_import((copy.root / change.file).read_text(), change.function)
+            # What an import calls, no test is seen to call: all tests of the area are asked.
+            area = [] if given.quick else area_of(change.file, sorted(present) if at_import else unknown)
             outcome = "killed" if left is None else outcome_of(change, left, area, copy)
             killed += outcome == "killed"
             print(f"{outcome:9} {change.name}", flush=True)

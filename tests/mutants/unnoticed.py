@@ -97,6 +97,7 @@ EQUIVALENT: dict[str, str] = {
         "whether equal arrays share their memory decides the memory alone"
     ),
     "tableformats/schema/transform_values.py:_hashes: 1 -> 2": "NumPy takes any negative length for the unknown one",
+    "tableformats/pruning/literal_codes.py:locate: False -> True": "a copy has the same values",
     "tableformats/engines/arrow/row_runs.py:MatchingRows.of_mask: 1 -> 2": (
         "NumPy takes any negative length for the unknown one"
     ),
