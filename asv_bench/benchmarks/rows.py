@@ -196,16 +196,21 @@ def measure(
     return found
 
 
-class RowsBesideDataset:
-    """Decoding Parquet dominates; our time over that of ``pyarrow.dataset`` over the same files."""
+class _OfRows:
+    """A question to the tables of rows, and one of their readers."""
 
-    params = [NAMES[::5] if QUICK else NAMES, [*READERS[:2], *DELETED]]
     param_names = ["question", "reader"]
     timeout = 600
 
     def setup(self, question: str, reader: str) -> None:
         self.tables = row_tables(FILES * ROWS_A_FILE)
         self.question = questions(self.tables.rows)[NAMES.index(question)]
+
+
+class RowsBesideDataset(_OfRows):
+    """Decoding Parquet dominates; our time over that of ``pyarrow.dataset`` over the same files."""
+
+    params = [NAMES[::5] if QUICK else NAMES, [*READERS[:2], *DELETED]]
 
     def track_ratio_vs_dataset(self, question: str, reader: str) -> float:
         found = measure(self.tables, self.question, [reader, "pyarrow.dataset"])
@@ -216,16 +221,10 @@ class RowsBesideDataset:
         return found[reader].processor / found["pyarrow.dataset"].processor
 
 
-class DeletedBesideClean:
+class DeletedBesideClean(_OfRows):
     """1 % of the rows are deleted; our time over that of the clean table."""
 
     params = [NAMES[:2], list(DELETED)]
-    param_names = ["question", "reader"]
-    timeout = 600
-
-    def setup(self, question: str, reader: str) -> None:
-        self.tables = row_tables(FILES * ROWS_A_FILE)
-        self.question = questions(self.tables.rows)[NAMES.index(question)]
 
     def track_processor_ratio_vs_clean(self, question: str, reader: str) -> float:
         found = measure(self.tables, self.question, [reader, clean_of(reader)])

@@ -71,6 +71,7 @@ def settings_of(patch: pytest.MonkeyPatch, fewest: int, ahead: int, small: int) 
     patch.setattr(page_reads, "_FEWEST_ROWS", fewest)
     patch.setattr(page_reads, "_LOCAL_WINDOW_BYTES", 300)
     patch.setattr(file_rows, "_AHEAD_ROWS", ahead)
+    patch.setattr(file_rows, "_MOST_DELETED", ahead)
     patch.setattr(file_rows, "_FEWEST_ROWS", small)
     patch.setattr(parquet, "BATCH_ROWS", GROUP)
 

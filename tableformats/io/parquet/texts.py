@@ -135,9 +135,8 @@ def texts_of(
         entries = _Dictionary(dictionary, column.codec)
     decompress(pages, column.codec)
     counts = [p.rows if one is None else int(np.count_nonzero(one)) for p, one in zip(pages, chosen, strict=True)]
-    if all(page.encoding == PLAIN for page in pages) and sum(counts) >= _FEWEST_COPIED * sum(
-        page.rows for page in pages
-    ):
+    is_plain = all(page.encoding == PLAIN for page in pages)
+    if is_plain and sum(counts) >= _FEWEST_COPIED * sum(page.rows for page in pages):
         if sum(len(page.values(column.codec)) for page in pages) <= _MOST_COPIED:
             return _copied(kind, column, pages, counts, chosen)
     starts, ends = np.empty(sum(counts), np.int64), np.zeros(sum(counts) + 1, np.int64)

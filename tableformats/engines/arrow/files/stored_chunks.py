@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import struct
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -23,10 +21,6 @@ PAGE_ERRORS = (ValueError, KeyError, IndexError, TypeError, OverflowError, struc
 """What a damaged description of pages or values raises. The rows can be read without it."""
 _END_BYTES = 8
 """The size of the footer and the magic number, which follow it."""
-
-
-def _pread(number: int, offset: int, size: int) -> bytes:
-    return os.pread(number, size, offset)
 
 
 class StoredChunks:
@@ -64,7 +58,4 @@ class StoredChunks:
             source = self._source
             if isinstance(source, RemoteSource):
                 source = stack.enter_context(source.with_ranges(places))
-            if isinstance(source, pa.OSFile):
-                yield partial(_pread, source.fileno())
-            else:
-                yield lambda offset, size: bytes(source.read_at(size, offset))
+            yield lambda offset, size: bytes(source.read_at(size, offset))
