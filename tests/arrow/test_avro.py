@@ -17,6 +17,7 @@ import pytest
 
 from tableformats.engines.arrow.files import avro
 from tableformats.engines.arrow.files.avro_blocks import AvroBlocks
+from tableformats.engines.arrow.files.avro_types import column_of
 from tableformats.errors import CorruptMetadataError, LimitExceededError, TableFormatsError, UnsupportedFeatureError
 from tableformats.limits import DEFAULT_LIMITS, Limits
 from tableformats.schema import DecimalType, Field, FixedType, ListType, MapType, StructType, Type, primitive
@@ -416,3 +417,33 @@ def test_headers_of_any_length(tmp_path: Path) -> None:
     assert AvroBlocks(pa.OSFile(path), path, Limits(metadata_bytes=1 << 16 << 3)).num_rows == 1
     with pytest.raises(CorruptMetadataError, match="does not begin"):
         AvroBlocks(pa.BufferReader(b"Obj\x02" + data[4:]), path)
+
+
+@pytest.mark.parametrize(
+    ("kind", "depth"),
+    [
+        ("int", 2),
+        ({"type": "int"}, 2),
+        ({"type": {"type": "int"}}, 3),
+        (optional("int"), 3),
+        ({"type": "array", "items": "int"}, 3),
+        ({"type": "map", "values": "int"}, 3),
+        ({"type": "map", "values": {"type": "map", "values": "int"}}, 4),
+        (record(avro_field("b", 2, "int"), name="s"), 3),
+    ],
+    ids=str,
+)
+def test_the_deepest_schema_is_taken(kind: Any, depth: int) -> None:
+    """The record of the file is level 0, and the items of its list are level 2."""
+    schema = record(avro_field("a", 1, {"type": "array", "items": kind}))
+    column_of(schema, "f", Limits(nesting=depth))
+    with pytest.raises(LimitExceededError) as caught:
+        column_of(schema, "f", Limits(nesting=depth - 1))
+    assert (caught.value.limit, caught.value.path) == ("nesting", "f")
+
+
+def test_a_name_is_a_level_above_its_type() -> None:
+    schema = record(avro_field("a", 1, fixed(4)), avro_field("b", 2, "fixed_4_0"))
+    column_of(schema, "f", Limits(nesting=2))
+    with pytest.raises(LimitExceededError):
+        column_of(schema, "f", Limits(nesting=1))

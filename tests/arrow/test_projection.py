@@ -18,7 +18,7 @@ from tableformats.engines.arrow.files.column_tree import Selection, file_tree
 from tableformats.engines.arrow.files.opening import open_data_file
 from tableformats.engines.arrow.projection import Resolver
 from tableformats.errors import LimitExceededError
-from tableformats.limits import DEFAULT_LIMITS
+from tableformats.limits import DEFAULT_LIMITS, Limits
 from tableformats.plugin import NameMapping, PartitionField, PartitionSpec
 from tableformats.schema import Field, ListType, MapType, Schema, StructType, Type, number_fields, primitive
 from tableformats.schema.transforms import parse_transform
@@ -203,6 +203,20 @@ def test_schema_nested_too_deep_is_refused() -> None:
         kind = pa.struct([("a", kind)])
     with pytest.raises(LimitExceededError, match="nesting"):
         file_tree(pa.schema([("a", kind)]), b"PARQUET:field_id", "memory")
+
+
+def test_the_deepest_schema_is_taken() -> None:
+    """A leaf is a level of its own, and so is each struct, list and map around it."""
+    kind = pa.map_(pa.string(), pa.list_(pa.struct([("a", pa.int64())])))
+    schema = pa.schema([("a", kind), ("b", pa.int64())])
+    root = file_tree(schema, b"PARQUET:field_id", "memory", Limits(nesting=4))
+    assert [child.leaves for child in root.children] == [range(2), range(2, 3)]
+    with pytest.raises(LimitExceededError, match="nesting"):
+        file_tree(schema, b"PARQUET:field_id", "memory", Limits(nesting=3))
+
+
+def test_a_file_without_columns_has_no_leaves() -> None:
+    assert file_tree(pa.schema([]), b"PARQUET:field_id", "memory").leaves == range(0)
 
 
 def test_only_identity_values_stand_for_a_column() -> None:

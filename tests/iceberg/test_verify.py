@@ -78,6 +78,17 @@ def test_one_snapshot(sound: dict[int, Planted]) -> None:
             table.verify(5)
 
 
+def test_a_manifest_of_a_moved_table_is_named_where_it_was_looked_for(
+    sound: dict[int, Planted], tmp_path: Path
+) -> None:
+    moved = tmp_path / "moved"
+    shutil.copytree(sound[2].root, moved)
+    lost = moved / "metadata" / Path(sound[2].rows()[0]["manifest_path"]).name
+    lost.unlink()
+    found = [one for one in tf.open_table(moved, relocate=True).verify() if one.rule == "damaged-file"]
+    assert [one.path for one in found] == [str(lost)]
+
+
 def test_every_rule_has_a_section() -> None:
     assert all(name == name.lower() and " " not in name and section for name, section in RULES.items())
 

@@ -10,7 +10,7 @@ from functools import partial
 
 import pytest
 
-from tableformats.runtime.streams import OpenedSource, StreamPart, merged_streams
+from tableformats.runtime.streams import OpenedSource, StreamPart, _Merge, _Source, merged_streams
 
 Opener = Callable[[], OpenedSource[int]]
 
@@ -245,3 +245,26 @@ def test_nothing_begins_after_an_error() -> None:
         for item in merged_streams([lambda: OpenedSource(parts, lambda: None)], lambda _: 1, threads=2, budget_bytes=9):
             found.append(item)
     assert found == [0] and sorted(begun) == [0, 1]
+
+
+def test_a_part_that_is_read_at_the_end_makes_no_more_items(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who gives up waits for the item that a thread is at, and for no others of its part."""
+    begun, goes_on = threading.Event(), threading.Event()
+    made: list[int] = []
+
+    def items(_: bool) -> Iterator[int]:
+        for number in range(3):
+            begun.set()
+            assert goes_on.wait(10)
+            made.append(number)
+            yield number
+
+    merge = _Merge[int](lambda _: 1, threads=1, budget_bytes=100, ordered=True)
+    shutdown = merge._pool.shutdown
+    monkeypatch.setattr(merge._pool, "shutdown", lambda **given: (goes_on.set(), shutdown(**given)))
+    closed: list[int] = []
+    sources = [_Source[int](lambda: OpenedSource([StreamPart(items)], lambda: closed.append(0))) for _ in range(2)]
+    merge.add(sources)
+    assert begun.wait(10)
+    merge.close()
+    assert (made, closed) == ([0], [0])

@@ -223,7 +223,7 @@ class _Reader:
             return self._array(attributes, namespace, depth)
         if name == "map":
             value = self.column(attributes.get("values"), namespace, depth + 1)
-            key = self.column("string", namespace, depth + 1)
+            key = self.column("string", namespace, depth)
             fields = [
                 _field("key", key.type, _id(attributes, "key-id")),
                 _field("value", value.type, _id(attributes, "value-id")),

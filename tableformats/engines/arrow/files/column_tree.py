@@ -210,10 +210,11 @@ def file_tree(schema: pa.Schema, id_key: bytes, path: str, limits: Limits = DEFA
 
     top: list[FileNode] = []
     fields = list(schema)
+    stop = 0
     for field in fields:
-        top.append(grow(field, top[-1].leaves.stop if top else 0, 1))
-    leaves = range(0, top[-1].leaves.stop if top else 0)
-    return FileNode("", pa.struct(fields), None, leaves, tuple(top))
+        top.append(grow(field, stop, 1))
+        stop = top[-1].leaves.stop
+    return FileNode("", pa.struct(fields), None, range(stop), tuple(top))
 
 
 def _children(stored: pa.DataType) -> list[pa.Field]:
