@@ -92,7 +92,7 @@ else:
         code = _renamed(_code(f"def __init__({text}):\n " + "\n ".join(lines or ["pass"])), [f.name for f in fields])
         defaults = _defaults([f for f in fields if f.init and not f.kw_only])
         found = _Function(code, values, "__init__", tuple(defaults.values()))
-        found.__kwdefaults__ = _defaults([f for f in fields if f.init and f.kw_only]) or None
+        found.__kwdefaults__ = _defaults([f for f in fields if f.init and f.kw_only])
         found.__annotations__ = {**{f.name: f.type for f in fields if f.init}, "return": None}
         return found
 

@@ -90,7 +90,7 @@ def java_text(number: float, is_float: bool) -> str:
     if math.isinf(number):
         return "Infinity" if number > 0 else "-Infinity"
     if number == 0:
-        return "-0.0" if math.copysign(1.0, number) < 0 else "0.0"
+        return str(float(number))  # with its sign
     import numpy as np
 
     digits_of = np.format_float_scientific

@@ -80,7 +80,7 @@ def test_every_row_of_truth_values(text: str) -> None:
         assert found(bound(f"({condition}) IS NULL")) == [one is None for one in expected]
 
 
-@pytest.mark.parametrize("text", ["IF(a, b, c)", "coalesce(a, b, c)", "CASE WHEN a THEN b ELSE c END"])
+@pytest.mark.parametrize("text", ["IF(a, b, c)", "coalesce(a, b, c)", "CASE WHEN a THEN b ELSE c END", "nullif(a, b)"])
 def test_short_choices_are_conditions_that_prune(text: str) -> None:
     assert not any(isinstance(node, ex.Holds) for node in ex.walk(bound(text)))
 

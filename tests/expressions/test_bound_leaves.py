@@ -90,6 +90,8 @@ def test_a_constant_that_has_a_type_keeps_it() -> None:
         ("isnan(d)", ex.IsNaN),
         ("isnan(s)", ex.Holds),
         ("startswith(s, 'a')", ex.StartsWith),
+        ("startswith(s, concat('a', 'b'))", ex.StartsWith),
+        ("like(s, concat('a', '_'))", ex.Like),
         ("startswith(s, u)", ex.Holds),
         ("startswith('a', s)", ex.Holds),
         ("endswith(s, 'a')", ex.Holds),
@@ -163,6 +165,7 @@ def test_calls_that_are_no_conditions(text: str, said: str) -> None:
         ("d = 0 * -1D", "d = 0.0"),
         ("i = coalesce(NULL, 2)", "i = 2"),
         ("i BETWEEN 1 + 1 AND 3", "i >= 2 AND i <= 3"),
+        ("startswith(s, concat('a', '%b'))", "startswith(s, 'a%b')"),
         ("t = date_trunc('day', TIMESTAMP'2024-02-29 12:00:00Z')", "t = TIMESTAMP '2024-02-29 00:00:00Z'"),
     ],
 )

@@ -11,10 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tableformats.errors import InvalidPredicateError, TableFormatsError, UnsupportedFeatureError
-from tableformats.expressions import And, Comparison, Literal, Or, Reference, col
+from tableformats.expressions import And, Comparison, Holds, Literal, Or, Reference, col
 from tableformats.expressions.binding import bind
 from tableformats.expressions.parse import parse_filter
 from tableformats.expressions.parse.lexing import tokenize
+from tableformats.expressions.tree import walk
 from tableformats.schema import Field, Schema, primitive
 from tests.support.examples import examples
 
@@ -316,6 +317,8 @@ def test_columns_of_ours_are_filters():
         ("a RLIKE 'x' ESCAPE '/'", "'ESCAPE' is not expected"),
         ("sometimes(a)", "no function sometimes"),
         ("uper(a) = 'X'", "line 1, column 1.*no function uper.*Did you mean upper"),
+        ("casse(a) = 'X'", r"Did you mean ucase, lcase\?$"),
+        ("b = 1 OR\n 1 AND a = 2", "'1 AND a = 2' at line 2, column 2.*no condition"),
         ("upper(a, b) = 'X'", "upper takes 1 argument, not 2"),
         ("b = 1 OR\n lpad(a) = 'X'", "line 2, column 2.*lpad takes 2 to 3 arguments, not 1"),
         ("coalesce() = 1", "coalesce takes 1 or more arguments, not 0"),
@@ -344,6 +347,41 @@ def test_columns_of_ours_are_filters():
 def test_what_parses_and_is_no_condition(sql, message):
     with pytest.raises(InvalidPredicateError, match=message):
         parse_filter(sql)
+
+
+@pytest.mark.parametrize("number", ["1L", "1S", "1Y", "1BD", "1D", "1"])
+def test_a_column_is_compared_with_a_number_of_any_type(number):
+    assert parse_filter(f"a = {number}") == (col("a") == 1)
+
+
+@pytest.mark.parametrize(("depth", "is_read"), [(50, True), (51, False)])
+def test_how_deep_cases_nest(depth, is_read):
+    text = "CASE WHEN a THEN " * depth + "b" + " END" * depth
+    if is_read:
+        assert isinstance(parse_filter(f"{text} = 1"), Holds)
+        return
+    with pytest.raises(InvalidPredicateError, match="nests deeper than 100 levels"):
+        parse_filter(f"{text} = 1")
+
+
+@pytest.mark.parametrize(
+    ("sql", "same"),
+    [
+        ("CASE WHEN a > 1 THEN b > 2 ELSE false END = true", "CASE WHEN a > 1 THEN b > 2 ELSE false END"),
+        ("false = CASE WHEN a > 1 THEN b > 2 ELSE false END", "NOT CASE WHEN a > 1 THEN b > 2 ELSE false END"),
+        ("coalesce(a > 1, true) <> true", "NOT coalesce(a > 1, true)"),
+        ("coalesce(a > 1, true) <=> true", "coalesce(a > 1, true) IS TRUE"),
+    ],
+)
+def test_a_choice_of_conditions_is_compared_with_a_truth_value(sql, same):
+    found = parse_filter(sql)
+    assert found == parse_filter(same)
+    assert not any(isinstance(node, Holds) for node in walk(found))
+
+
+def test_a_choice_that_computes_stays_a_comparison():
+    found = parse_filter("CASE WHEN upper(a) = 'A' THEN b > 2 ELSE false END = true")
+    assert str(found) == "(CASE WHEN (upper(a) = 'A') THEN (b > 2) ELSE FALSE END = TRUE)"
 
 
 def test_floats_that_are_too_great_are_infinite():

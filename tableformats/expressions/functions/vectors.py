@@ -198,17 +198,13 @@ def each(
         The rows bool[n] of each error's text.
     """
     varying = [a for a in arguments if not a.is_constant]
-    if len(varying) == 1 and not varying[0].kind.is_nested:
+    if len(varying) == 1 and not takes_null:
         encoded = pc.dictionary_encode(varying[0].values)
         distinct = Vector(varying[0].kind, encoded.dictionary)
         listed = [distinct if a is varying[0] else a for a in arguments]
         known, failed = _each(function, listed, kind, len(encoded.dictionary), takes_null)
-        if len(encoded.dictionary) and not takes_null:
-            indices = encoded.indices
-            spots, valid = numbers(indices)
-            return pc.take(known, indices), {why: rows[spots] & valid for why, rows in failed.items()}
-        if not takes_null:
-            return pa.nulls(n, stored_type(kind)), {}
+        spots, valid = numbers(encoded.indices)
+        return pc.take(known, encoded.indices), {why: rows[spots] & valid for why, rows in failed.items()}
     return _each(function, arguments, kind, n, takes_null)
 
 

@@ -190,8 +190,7 @@ class SqlParser(Cursor):
         if isinstance(found, Holds) and found.value.place is None:
             return Holds(replace(found.value, place=(self._sql, start.start)))
         if isinstance(found, Not):
-            inner = self._placed(found.child, start)
-            return found if inner is found.child else Not(condition_of(inner))
+            return Not(condition_of(self._placed(found.child, start)))
         return found
 
     def _tested(self, start: Token) -> Operand:

@@ -223,6 +223,8 @@ def test_truth_values_with_others() -> None:
         assert answers(call, rows, ansi=False)[1] == [True, True, None, False]
         with pytest.raises(InvalidPredicateError, match="takes no values of type"):
             answers(call, rows)
+    twos = {"o": rows["o"], "i": pa.array([2, 0, 2, -1])}  # no number but 1 is TRUE
+    assert answers("(o) = coalesce(i, 0)", twos, ansi=False)[1] == [False, True, None, False]
     for ansi in (True, False):
         assert answers("o = coalesce(s, 'x')", rows, ansi)[1] == [True, True, None, False]
 

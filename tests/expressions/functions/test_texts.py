@@ -283,3 +283,10 @@ def test_a_long_text_is_cut_and_kept() -> None:
     for count in (1 << 22, (1 << 22) + 1):
         with pytest.raises(UnsupportedFeatureError, match=f"a text of {5 * count} characters is not made"):
             answers(f"repeat(s, {count})", {"s": pa.array(["abcde"])})
+
+
+def test_lists_of_texts_are_joined() -> None:
+    rows = {"s": pa.array(["x", None, "z"]), "list": pa.array([["a", None, "b"], [], None], pa.list_(pa.string()))}
+    assert answers("concat_ws('-', list)", rows)[1] == ["a-b", "", ""]
+    assert answers("concat_ws('-', s, list)", rows)[1] == ["x-a-b", "", "z"]
+    assert answers("concat_ws(s, list)", rows)[1] == ["axb", None, ""]

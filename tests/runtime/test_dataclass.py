@@ -140,6 +140,36 @@ def test_own_methods_stay() -> None:
     assert Point.__doc__ is None
 
 
+@pytest.mark.parametrize("decorate", [dataclass, dataclasses.dataclass])
+def test_own_equality_and_own_hashes(decorate: Callable[..., Any]) -> None:
+    """A class with its own ``==`` has no hash of its own, unless one was written."""
+
+    class Compared:
+        x: int
+
+        def __eq__(self, other: object) -> bool:
+            return True
+
+    class Unhashable:
+        x: int
+        __hash__ = None  # type: ignore[assignment]
+
+    assert hash(decorate(frozen=True)(Compared)(1)) == hash((1,))
+    assert decorate(frozen=True)(Unhashable).__hash__ is None
+
+
+@pytest.mark.parametrize("decorate", [dataclass, dataclasses.dataclass])
+def test_fields_that_are_no_parameters(decorate: Callable[..., Any]) -> None:
+    @decorate
+    class Plain:
+        x: int
+        y: int = field(init=False, default=2)
+        z: list[int] = field(init=False, default_factory=list)
+
+    assert str(inspect.signature(Plain)) == "(x: 'int') -> None"
+    assert vars(Plain(1)) == {"x": 1, "z": []} and Plain(1).y == 2
+
+
 def test_hashes_agree_with_equality() -> None:
     @dataclass(frozen=True)
     class One:
