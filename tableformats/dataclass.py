@@ -34,7 +34,7 @@ else:
             own["__hash__"] is None and "__eq__" in own
         )
         # With a docstring no signature is written for one, which is slow.
-        doc, cls.__doc__ = cls.__doc__, cls.__doc__ or cls.__name__
+        doc, cls.__doc__ = cls.__doc__, cls.__name__
         # Types are texts, and the standard library looks into each of them for three names by a regular expression.
         types = own.get("__annotations__", {})
         cls.__annotations__ = {name: kind if _may_be_special(kind) else object for name, kind in types.items()}
@@ -92,7 +92,7 @@ else:
         code = _renamed(_code(f"def __init__({text}):\n " + "\n ".join(lines or ["pass"])), [f.name for f in fields])
         defaults = _defaults([f for f in fields if f.init and not f.kw_only])
         found = _Function(code, values, "__init__", tuple(defaults.values()))
-        found.__kwdefaults__ = _defaults([f for f in fields if f.init and f.kw_only])
+        found.__kwdefaults__ = _defaults([f for f in fields if f.kw_only])
         found.__annotations__ = {**{f.name: f.type for f in fields if f.init}, "return": None}
         return found
 

@@ -186,7 +186,7 @@ class ReadAhead(Generic[Answer]):
 
     def after_fork(self) -> None:
         """Forget everything: the threads that were to answer are the parent's."""
-        self._waiting, self._sent, self._is_sending = {}, {}, False
+        self._waiting, self._sent = {}, {}
 
     def __contains__(self, key: Hashable) -> bool:
         with self._lock:
@@ -204,9 +204,9 @@ class ReadAhead(Generic[Answer]):
     def wait(self, key: Hashable) -> None:
         """Wait for the answer of ``key`` if the request was sent. It is still to be taken."""
         with self._lock:
-            _, future = self._sent.get(key, (0, None))
-        if future is not None:
-            wait([future])
+            sent = self._sent.get(key)
+        if sent is not None:
+            wait([sent[1]])
 
     def close(self) -> None:
         """Send no further requests, and drop the answers."""
@@ -236,9 +236,11 @@ class ReadAhead(Generic[Answer]):
 
     def _next(self) -> tuple[Callable[[Finish[Answer]], None], Finish[Answer]] | None:
         """What sends the next request, and takes its answer; None: nothing may be sent. The lock is held."""
-        key, (size, begin) = next(iter(self._waiting.items()), (None, (0, None)))
+        if not self._waiting:
+            return None
+        key, (size, begin) = next(iter(self._waiting.items()))
         share = self._small if size <= SMALL_BYTES else self._large
-        if begin is None or share > self._free or (self._bytes and self._bytes + size > self._most_bytes):
+        if share > self._free or (self._bytes and self._bytes + size > self._most_bytes):
             return None
         del self._waiting[key]
         self._free -= share

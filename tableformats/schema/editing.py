@@ -13,7 +13,7 @@ from ..dataclass import dataclass
 from .schema import Schema
 from .types import Field, ListType, MapType, StructType, Type
 
-__all__ = ["Position", "add_column", "change_column", "drop_column", "find_column", "move_column", "without_ids"]
+__all__ = ["Position", "add_column", "change_column", "drop_column", "find_column", "move_column", "type_without_ids"]
 
 Siblings = tuple[Field, ...]
 
@@ -87,17 +87,17 @@ def move_column(schema: Schema, path: Sequence[str], position: Position) -> Sche
     return replace(schema, fields=_edited(schema.fields, tuple(path), moved))
 
 
-def without_ids(f: Field) -> Field:
-    """The field as a new one: with the id 0, and so all that is inside of it."""
-    return replace(f, id=0, physical_name=None, metadata={}, type=_without_ids(f.type))
-
-
-def _without_ids(kind: Type) -> Type:
+def type_without_ids(kind: Type) -> Type:
+    """The type of a new field: with the id 0 for all that is inside of it."""
     if isinstance(kind, StructType):
-        return StructType(tuple(map(without_ids, kind.fields)))
+        return StructType(tuple(map(_without_ids, kind.fields)))
     if isinstance(kind, ListType):
-        return ListType(without_ids(kind.element))
-    return MapType(without_ids(kind.key), without_ids(kind.value)) if isinstance(kind, MapType) else kind
+        return ListType(_without_ids(kind.element))
+    return MapType(_without_ids(kind.key), _without_ids(kind.value)) if isinstance(kind, MapType) else kind
+
+
+def _without_ids(f: Field) -> Field:
+    return replace(f, id=0, physical_name=None, metadata={}, type=type_without_ids(f.type))
 
 
 def _edited(fields: Siblings, path: tuple[str, ...], change: Callable[[Siblings, int], Siblings]) -> Siblings:

@@ -20,7 +20,7 @@ from ..schema.editing import (
     drop_column,
     find_column,
     move_column,
-    without_ids,
+    type_without_ids,
 )
 from ..schema.scalar_text import python_value
 from ..schema.type_text import parse_type
@@ -371,8 +371,7 @@ def _columns_of(columns: Any) -> list[tuple[tuple[str, ...], Field]]:
         named = [(split_name(name), kind) for name, kind in columns.items()]
         return [(path, Field(0, path[-1], _type_of(kind, ".".join(path)))) for path, kind in named]
     if hasattr(columns, "names") and hasattr(columns, "field"):
-        fields = [without_ids(field_of_arrow(f)) for f in columns]
-        return [((f.name,), f) for f in fields]
+        return [((f.name,), f) for f in map(field_of_arrow, columns)]
     raise TypeError(f"columns are a mapping of names to types, or an Arrow schema, not {type(columns).__name__}")
 
 
@@ -399,5 +398,5 @@ def _type_of(kind: Any, name: str) -> Type:
 
         if not isinstance(kind, pa.DataType):
             raise TypeError(f"a type is a text, an Arrow type or a Type, not {kind!r}")
-        return without_ids(field_of_arrow(pa.field(name, kind))).type
-    return without_ids(Field(0, name, kind)).type
+        return field_of_arrow(pa.field(name, kind)).type
+    return type_without_ids(kind)

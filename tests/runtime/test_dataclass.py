@@ -88,6 +88,35 @@ def test_what_is_frozen_refuses() -> None:
             shape.other = 1
 
 
+@pytest.mark.parametrize("decorate", [dataclass, dataclasses.dataclass])
+def test_what_derives_from_a_frozen_class_has_attributes_of_its_own(decorate: Callable[..., Any]) -> None:
+    @decorate(frozen=True)
+    class Base:
+        x: int
+
+    class Derived(Base):
+        pass
+
+    one = Derived(1)
+    one.y = 2
+    assert one.y == 2
+    del one.y
+    assert not hasattr(one, "y")
+    with pytest.raises(dataclasses.FrozenInstanceError, match="cannot assign to field 'x'"):
+        one.x = 3
+    with pytest.raises(dataclasses.FrozenInstanceError, match="cannot delete field 'x'"):
+        del one.x
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_all_fields_are_compared(n: int) -> None:
+    kind = dataclass(frozen=True)(type("Many", (), {"__annotations__": {f"f{i}": "int" for i in range(n)}}))
+    values = list(range(n))
+    for i in range(n):
+        other = [*values[:i], 7, *values[i + 1 :]]
+        assert kind(*values) != kind(*other) and hash(kind(*values)) != hash(kind(*other))
+
+
 def test_classes_of_one_shape_have_their_own_names_and_defaults() -> None:
     @dataclass
     class One:

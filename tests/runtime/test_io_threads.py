@@ -14,7 +14,16 @@ from functools import partial
 import pytest
 
 from tableformats.runtime import io_threads
-from tableformats.runtime.io_threads import SMALL_BYTES, Finish, ReadAhead, Request, WriteBehind, at_once, on_thread
+from tableformats.runtime.io_threads import (
+    SMALL_BYTES,
+    Finish,
+    ReadAhead,
+    Request,
+    Unfinished,
+    WriteBehind,
+    at_once,
+    on_thread,
+)
 
 THREADS = 16
 
@@ -157,7 +166,60 @@ def test_a_forked_child_waits_for_nobody() -> None:
 def test_calls_at_once() -> None:
     barrier = threading.Barrier(2)
     assert len(at_once([lambda: barrier.wait(5), lambda: barrier.wait(5)])) == 2
-    assert at_once([lambda: 1, lambda: 2], on_threads=False) == [1, 2]
+    here = threading.get_ident()
+    assert at_once([threading.get_ident] * 2, on_threads=False) == [here] * 2
+    assert at_once([threading.get_ident]) == [here] and at_once([]) == []
+    assert here not in at_once([threading.get_ident] * 2)
+
+
+def test_what_is_sent_or_waits_to_be() -> None:
+    release = threading.Event()
+    ahead = ReadAhead(requests(3, lambda i: i if release.wait(10) else -1), 1)
+    assert 0 in ahead and 2 in ahead and 3 not in ahead
+    release.set()
+    taken = ahead.take(0)
+    assert taken is not None and taken.result(5) == 0 and 0 not in ahead
+    ahead.close()
+    assert 2 not in ahead
+
+
+def test_requests_of_others_are_waited_for() -> None:
+    unfinished, go, ended = Unfinished(), threading.Event(), []
+
+    def answer() -> None:
+        for _ in range(2):
+            assert go.wait(10)
+            ended.append(1)
+            unfinished.add(-1)
+
+    unfinished.add(2)
+    thread = threading.Thread(target=answer)
+    thread.start()
+    threading.Timer(0.01, go.set).start()
+    unfinished.join()
+    assert ended == [1, 1]
+    unfinished.add(1)
+    unfinished.after_fork()
+    unfinished.join()  # those are the parent's
+    thread.join()
+
+
+def test_a_write_does_not_begin_after_one_that_failed() -> None:
+    failed, begun = threading.Event(), []
+
+    def fail() -> None:
+        try:
+            raise OSError("no space")
+        finally:
+            failed.set()
+
+    with pytest.raises(OSError, match="no space"), WriteBehind(1) as writes:
+        writes.start(1, fail)
+        assert failed.wait(10)
+        while not writes._unfinished[0][1].done():
+            time.sleep(0.001)
+        writes.start(1, lambda: begun.append(1))
+    assert begun == []
 
 
 def test_a_process_does_not_end_before_its_requests_do() -> None:

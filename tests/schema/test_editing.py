@@ -14,7 +14,7 @@ from tableformats.schema.editing import (
     drop_column,
     find_column,
     move_column,
-    without_ids,
+    type_without_ids,
 )
 from tableformats.schema.schema import _walk, number_fields
 
@@ -153,13 +153,15 @@ def test_names_of_several_spellings() -> None:
 
 def test_new_fields_have_no_ids() -> None:
     for f in SCHEMA.fields:
-        made = without_ids(replace(f, physical_name="col-1", metadata={"a": "b"}))
-        pending = [made]
+        inner = replace(f, physical_name="col-1", metadata={"a": "b"})
+        made = type_without_ids(StructType((inner,)))
+        pending = list(made.members)
         while pending:
             one = pending.pop()
             assert (one.id, one.physical_name, dict(one.metadata)) == (0, None, {})
             pending += one.type.members if one.type.is_nested else ()
-        assert (made.name, made.required) == (f.name, f.required) and str(made.type) == str(f.type)
+        (found,) = made.members
+        assert (found.name, found.required) == (f.name, f.required) and str(found.type) == str(f.type)
 
 
 def test_fields_by_id_and_by_name() -> None:

@@ -128,6 +128,15 @@ def test_what_a_file_may_become_grows_with_it() -> None:
     assert limits.exceeded("entries", "5 rows", path="p").limit == "entries"
 
 
+def test_how_many_characters_dotted_names_have() -> None:
+    """Eight copies of them, a byte for each character, are as much as the file may become."""
+    limits = tf.Limits(expansion=1)
+    limits.check_dotted_names((1 << 20) // 8, 5, path="p")
+    with pytest.raises(tf.LimitExceededError, match="131073 characters of dotted names: more than the limit expansion"):
+        limits.check_dotted_names((1 << 20) // 8 + 1, 5, path="p")
+    limits.check_dotted_names((2 << 20) // 8, 2 << 20, path="p")
+
+
 def test_entries_of_delete_files(tmp_path: Path) -> None:
     """A file of positions or keys that has more rows than its table has files."""
     for table in (POSITIONS, KEYS):
