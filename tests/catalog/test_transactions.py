@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
@@ -16,6 +17,7 @@ import pytest
 import tableformats as tf
 from tableformats.catalog import pyiceberg_commits
 from tableformats.io.stores.base import PutOutcome
+from tableformats.table.catalog_transactions import CatalogTransaction
 from tests.histories.failing_rest import FAULTS, OPERATIONS, FailingCatalog, java_catalog, stub_catalog
 from tests.support.rest_catalog import RestCatalogStub
 
@@ -68,6 +70,21 @@ def test_an_exception_changes_nothing(server: RestCatalogStub, tmp_path: Path) -
         txn.append("n.a", ids(3))
         txn.append("n.b", pa.table({"no": [1]}))
     assert rows(server) == [[1, 2], [1, 2]] and set(tmp_path.rglob("*.parquet")) == files and not txn.commits
+
+
+@pytest.mark.parametrize(
+    ("error", "committed"),
+    [
+        (tf.InvalidPredicateError("odd"), False),
+        (tf.CommitUnknownError("odd"), None),
+        (ValueError("odd"), None),
+    ],
+)
+def test_an_exception_of_the_block_says_what_was_done(error: Exception, committed: bool | None) -> None:
+    catalog: Any = SimpleNamespace(name="c")
+    with pytest.raises(type(error), match="odd"), CatalogTransaction(catalog, {"tries": 1, "timeout": 1.0}, None):
+        raise error
+    assert getattr(error, "committed", None) is committed
 
 
 def test_a_lost_race_of_one_table_is_tried_again_for_all(server: RestCatalogStub) -> None:

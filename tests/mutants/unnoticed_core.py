@@ -130,6 +130,13 @@ IN_CORE: dict[str, str] = {
     "tableformats/io/parquet/pages.py:PageFooter.column: 0 -> 1": "no page begins within the mark of the file",
     "tableformats/io/parquet/page_files.py:file_of_pages: 0 -> 1": "nobody reads where a chunk's metadata are",
     "tableformats/io/parquet/pages.py:_items: 0 -> 1": "a list that is missing has no type",
+    **{
+        f"tableformats/table/changes_snapshot.py:ChangesSnapshot._matching: 0 -> 1 (number {number})": (
+            "a task has a number and a part of a file: this one has no others beside it, and reads the file to its end"
+        )
+        for number in (2, 5, 6)
+    },
+    "tableformats/table/changes_snapshot.py:ChangesSnapshot.__init__: 2 -> 3": "ids of partitionings need only differ",
     "tableformats/runtime/io_threads.py:_Pool.join: 1 -> 2": "after how long it looks again decides the time alone",
     "tableformats/runtime/io_threads.py:ReadAhead.take: 0 -> 1": "an answer that is not there has no byte",
     **{

@@ -8,7 +8,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from tableformats.errors import TableExistsError
+from tableformats.errors import CorruptMetadataError, TableExistsError
+from tableformats.io.catalog_commits import StagedTable
 from tableformats.schema import Schema
 from tableformats.table.create import _names, _Place, _schema_of
 from tableformats.table.new_files import _is_spark_frame
@@ -34,6 +35,27 @@ def test_the_format_of_a_new_definition(format: str | None, found: str | None, e
         return
     with pytest.raises(expected):
         place.format_of_new(table)
+
+
+@pytest.mark.parametrize("given", [None, {"region": "us-2"}])
+def test_the_options_of_a_store_are_given_or_those_of_the_catalog(given: dict[str, str] | None) -> None:
+    staged = StagedTable("s3://b/t", "id", {"region": "eu-1"})
+    catalog: Any = SimpleNamespace(name="c", stage=lambda identifier, definition: staged)
+    kind: Any = SimpleNamespace(definition=lambda request: {})
+    storage, options = _Place("n.t", "iceberg", catalog, given).storage(kind, None, None)  # type: ignore[arg-type]
+    assert (storage.root, storage._options) == ("s3://b/t", given or {"region": "eu-1"})
+    assert options.staged is staged and options.catalog_writer is not None
+    assert options.catalog_writer.table_name == "n.t"
+
+
+def test_a_new_table_that_does_not_open_was_created(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(place: _Place) -> None:
+        raise CorruptMetadataError("odd")
+
+    monkeypatch.setattr(_Place, "open", fail)
+    with pytest.raises(CorruptMetadataError, match="The commit was made") as caught:
+        _Place("x", "delta", None, None).opened_after_commit()
+    assert caught.value.committed is True
 
 
 @pytest.mark.parametrize(
