@@ -220,7 +220,7 @@ def write_table(
             return _create(place, request, rows, found, _names(sort_by), **options)
         except CommitConflictError:
             raced = place.existing()
-            if found is not None or raced is None or rows is not data:  # a stream has been read
+            if found is not None or raced is None or not _is_of_spark(data):  # a stream has been read
                 raise
             found = raced
     if replaces:  # another writer created it
@@ -435,7 +435,7 @@ def _arrow_schema(given: Any) -> pa.Schema:
 
     if hasattr(given, "__arrow_c_schema__"):
         return pa.schema(given)
-    if type(given).__module__.startswith("pyspark.sql."):
+    if _is_of_spark(given):
         from ..engines.spark.writing.frames import arrow_schema
 
         return arrow_schema(given)
@@ -444,9 +444,13 @@ def _arrow_schema(given: Any) -> pa.Schema:
     return pa.Schema.from_pandas(given, preserve_index=False)
 
 
+def _is_of_spark(given: Any) -> bool:
+    return type(given).__module__.startswith("pyspark.sql.")
+
+
 def _rows_and_schema(data: Any) -> tuple[Any, Schema]:
     """Rows, of which the columns are known, and the columns of a table that is made for them."""
-    if type(data).__module__.startswith("pyspark.sql."):
+    if _is_of_spark(data):
         return data, Schema.from_arrow(_arrow_schema(data.schema))
     from ..engines.arrow.writing.plain_types import plain_schema
     from ..engines.arrow.writing.rows import reader_of

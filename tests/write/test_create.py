@@ -7,6 +7,7 @@ import decimal
 import json
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -258,9 +259,64 @@ def test_a_rival_that_creates_the_table_first(tmp_path: Path, monkeypatch: pytes
     asked.clear()
     assert tf.create_table(tmp_path, SCHEMA, format="delta", if_exists="ignore").count() == 3
     asked.clear()
-    with pytest.raises(tf.CommitConflictError):
-        tf.write_table(ROWS, tmp_path, format="delta", mode="append")
+    for mode in ("append", "overwrite", "replace"):
+        for rows in (ROWS, ROWS.to_reader()):  # of which the stream has been read
+            asked.clear()
+            with pytest.raises(tf.CommitConflictError):
+                tf.write_table(rows, tmp_path, format="delta", mode=mode)
     assert files_below(tmp_path) == before
+
+
+class Raced:
+    """A table that another writer creates before us, and what is done then."""
+
+    format, location = "delta", "/t"
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, was_there: bool = False) -> None:
+        from tableformats.table import create
+
+        self.done: list[Any] = []
+        self._opened = SimpleNamespace(definition_differs=lambda names, properties: None)
+        existing = iter([self if was_there else None, self])
+        monkeypatch.setattr(create._Place, "existing", lambda place: next(existing))
+        monkeypatch.setattr(create, "_rows_and_schema", lambda data: (data, Schema.from_arrow(SCHEMA)))
+        monkeypatch.setattr(create, "_create", self._create)
+
+    def _create(self, place: Any, request: Any, rows: Any, found: Any, sort_by: Any) -> str:
+        self.done.append(("create", rows, found))
+        if len(self.done) == 1:
+            raise tf.CommitConflictError("another writer created a table")
+        return "created"
+
+    def append(self, data: Any, sort_by: Any) -> str:
+        self.done.append(("append", data))
+        return "appended"
+
+    def overwrite(self, data: Any, sort_by: Any) -> str:
+        self.done.append(("overwrite", data))
+        return "overwritten"
+
+
+FRAME = type("DataFrame", (), {"__module__": "pyspark.sql.dataframe"})()
+
+
+@pytest.mark.parametrize(
+    ("mode", "answer"), [("append", "appended"), ("overwrite", "overwritten"), ("replace", "created")]
+)
+def test_a_frame_of_spark_is_read_again_where_a_rival_created_the_table(
+    monkeypatch: pytest.MonkeyPatch, mode: str, answer: str
+) -> None:
+    raced = Raced(monkeypatch)
+    assert tf.write_table(FRAME, "/t", format="delta", mode=mode) == answer  # type: ignore[comparison-overlap]
+    last = ("create", FRAME, raced) if mode == "replace" else (mode, FRAME)
+    assert raced.done == [("create", FRAME, None), last]
+
+
+def test_a_table_that_was_there_is_not_replaced_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    raced = Raced(monkeypatch, was_there=True)
+    with pytest.raises(tf.CommitConflictError):
+        tf.write_table(FRAME, "/t", mode="replace")
+    assert raced.done == [("create", FRAME, raced)]
 
 
 @pytest.mark.parametrize("is_written", [False, True])
