@@ -259,7 +259,7 @@ def test_a_rival_that_creates_the_table_first(tmp_path: Path, monkeypatch: pytes
     asked.clear()
     assert tf.create_table(tmp_path, SCHEMA, format="delta", if_exists="ignore").count() == 3
     asked.clear()
-    for mode in ("append", "overwrite", "replace"):
+    for mode in ("append", "overwrite"):
         for rows in (ROWS, ROWS.to_reader()):  # of which the stream has been read
             asked.clear()
             with pytest.raises(tf.CommitConflictError):
