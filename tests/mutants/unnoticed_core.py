@@ -137,7 +137,10 @@ IN_CORE: dict[str, str] = {
         for number in (2, 5, 6)
     },
     "tableformats/table/changes_snapshot.py:ChangesSnapshot.__init__: 2 -> 3": "ids of partitionings need only differ",
-    "tableformats/runtime/io_threads.py:_Pool.join: 1 -> 2": "after how long it looks again decides the time alone",
+    **{
+        f"tableformats/runtime/io_threads.py:{kind}.join: 1 -> 2": "when it looks again decides the time alone"
+        for kind in ("_Pool", "Unfinished")
+    },
     "tableformats/runtime/io_threads.py:ReadAhead.take: 0 -> 1": "an answer that is not there has no byte",
     **{
         f"tableformats/pruning/{change}": reason

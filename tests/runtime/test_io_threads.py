@@ -198,6 +198,11 @@ def test_requests_of_others_are_waited_for() -> None:
     threading.Timer(0.01, go.set).start()
     unfinished.join()
     assert ended == [1, 1]
+    unfinished.after_fork()
+    unfinished.add(1)
+    assert not unfinished._finished.is_set()
+    unfinished.add(-1)
+    assert unfinished._finished.is_set(), "who waits is woken"
     unfinished.add(1)
     unfinished.after_fork()
     unfinished.join()  # those are the parent's
