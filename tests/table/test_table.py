@@ -304,6 +304,16 @@ def test_rows_are_handed_to_other_libraries(monkeypatch: pytest.MonkeyPatch) -> 
     assert scan.to_duckdb("u", other) is other and registered == {"t": rows, "u": rows}
 
 
+def test_the_cache_of_a_table() -> None:
+    """One that is given, none, or one of its own."""
+    cache, table = tf.MetadataCache(), opened(DELTA)
+    assert tf.Table(table._opened, table.storage, cache).cache is cache
+    own = [tf.Table(table._opened, table.storage).cache for _ in range(2)]
+    assert own[0] is not own[1] and {one.budget_bytes for one in own} == {tf.MetadataCache().budget_bytes}
+    budgets = {given: tf.open_table(DELTA, cache=given).cache.budget_bytes for given in (True, False)}
+    assert budgets == {True: tf.MetadataCache().budget_bytes, False: 0}
+
+
 def test_a_catalog_that_fails_tells_no_credentials() -> None:
     class Catalog:
         def load_table(self, identifier: str) -> object:
