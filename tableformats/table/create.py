@@ -220,7 +220,9 @@ def write_table(
             return _create(place, request, rows, found, _names(sort_by), **options)
         except CommitConflictError:
             raced = place.existing()
-            if found is not None or raced is None or not _is_of_spark(data):  # a stream has been read
+            if found is not None or raced is None:
+                raise
+            if mode not in ("error", "ignore") and not _is_of_spark(data):  # a stream has been read
                 raise
             found = raced
     if replaces:  # another writer created it

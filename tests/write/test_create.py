@@ -264,6 +264,11 @@ def test_a_rival_that_creates_the_table_first(tmp_path: Path, monkeypatch: pytes
             asked.clear()
             with pytest.raises(tf.CommitConflictError):
                 tf.write_table(rows, tmp_path, format="delta", mode=mode)
+    asked.clear()
+    assert tf.write_table(ROWS.to_reader(), tmp_path, format="delta", mode="ignore").attempts == 0
+    asked.clear()
+    with pytest.raises(tf.TableExistsError):
+        tf.write_table(ROWS, tmp_path, format="delta")
     assert files_below(tmp_path) == before
 
 
