@@ -41,6 +41,6 @@ class RequestMeter:
         """Requests, bytes and chain until now."""
         return self.requests, self.bytes, self.chain
 
-    def since(self, before: tuple[int, int, int], more: tuple[int, int] = (0, 0)) -> tuple[int, int]:
-        """Requests and bytes since :meth:`now` said ``before``, and ``more``."""
+    def since(self, before: tuple[int, int, int], more: tuple[int, int, int]) -> tuple[int, int]:
+        """Requests and bytes since :meth:`now` said ``before``, and those of which it said ``more``."""
         return self.requests - before[0] + more[0], self.bytes - before[1] + more[1]

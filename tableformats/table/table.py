@@ -181,7 +181,7 @@ class Table(Portable, WriteVerbs, UpkeepVerbs, SnapshotChecks):
         self._origin = origin
         self.storage = storage
         self.cache = MetadataCache() if cache is None else cache
-        self._opening = storage.meter.now()[:2]
+        self._opening = storage.meter.now()
 
     def __repr__(self) -> str:
         return f"Table({self.location!r}, format={self.format!r})"
