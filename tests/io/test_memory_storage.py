@@ -50,7 +50,7 @@ def test_requests_and_their_bytes_are_counted() -> None:
     assert storage.size_of(FILE) == 10 and storage.size_of(f"{ROOT}/g") is None
     assert storage.meter.now() == (5, 16, 5)
     assert storage.is_dir(ROOT) and not storage.is_dir(f"{ROOT}/x") and storage.meter.now() == (7, 16, 7)
-    assert storage.meter.since((3, 16, 3)) == (4, 0) and storage.meter.since((5, 10, 5), (1, 2)) == (3, 8)
+    assert storage.meter.since((3, 16, 3), (0, 0, 0)) == (4, 0) and storage.meter.since((5, 10, 5), (1, 2, 3)) == (3, 8)
     assert repr(storage.meter) == "RequestMeter(requests=7, bytes=16, chain=7)"
 
 
