@@ -287,6 +287,37 @@ def test_the_deepest_schema() -> None:
         read_columns(container(chain(MAX_DEPTH + 1), rows), LONG, [], "x")
 
 
+PAIR = [("key", 5, "int"), ("value", 6, "bytes")]
+PLAIN_MAP = Want(4, ("m",), "any", "map", (Want(5, ("key",)), Want(6, ("value",), "bytes")))
+
+
+@pytest.mark.parametrize(
+    ("around", "wants"),
+    [
+        (lambda kind: {"type": "array", "items": kind}, ()),
+        (lambda kind: {"type": "map", "values": kind}, ()),
+        (lambda kind: ["null", kind], ()),
+        (lambda kind: [kind, "null"], ()),
+        (lambda kind: ["null", "string", kind], ()),
+        (lambda kind: record(("x", None, kind), name="s"), ()),
+        (lambda kind: {"type": "array", "items": record(*PAIR, ("more", 7, kind), name="s")}, (PLAIN_MAP,)),
+    ],
+    ids=["array", "map", "optional", "optional first", "union", "record", "pairs with more"],
+)
+def test_levels_of_schemas(around: Any, wants: tuple[Want, ...]) -> None:
+    """A field is a level below its record, and each type around another one is a level of its own."""
+
+    def schema(levels: int) -> Any:
+        kind: Any = "long"
+        for _ in range(levels):
+            kind = {"type": "array", "items": kind}
+        return record(("m", 4, around(kind)))
+
+    assert compile_program(schema(MAX_DEPTH - 2), wants, 1, "x").min_size >= 1
+    with pytest.raises(CorruptMetadataError, match="nested too deeply"):
+        compile_program(schema(MAX_DEPTH - 1), wants, 1, "x")
+
+
 def test_parts_of_a_file_are_of_similar_size(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "_PART_BYTES", 1)
     data = container(record(("a", 1, "long")), [(1, varint(1))] * 40)
@@ -309,6 +340,7 @@ BROKEN_SCHEMAS: list[Any] = [
     record(),
     record(("a", 1, "nothing")),
     record(("a", 1, "r")),
+    record(("b", 2, {"type": "long", "name": "n"}), ("a", 1, "n")),
     record(("b", 2, ["null", "r"]), ("a", 1, "long")),
     record(("a", 1, {"type": "fixed", "name": "f"})),
     record(("a", 1, {"type": "fixed", "name": "f", "size": -1})),

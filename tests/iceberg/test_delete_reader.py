@@ -164,14 +164,14 @@ def test_limits_of_one_file(tmp_path: Path, limits: dict[str, int], name: str | 
 
 @pytest.mark.parametrize("encoded", [False, True])
 def test_positions_by_file(encoded: bool) -> None:
-    """In order; rows without a path delete nothing."""
+    """In the file's order; rows without a path delete nothing."""
     paths = pa.array(["b", None, "a", "b", "b"])
     found = _group_by_path(paths.dictionary_encode() if encoded else paths, pa.array([5, None, 0, 2, 5]), "d")
     grouped = {
         name: found.rows[start:stop].tolist()
         for name, start, stop in zip(found.paths.to_pylist(), found.offsets[:-1], found.offsets[1:], strict=True)
     }
-    assert {name: rows for name, rows in grouped.items() if rows} == {"a": [0], "b": [2, 5, 5]}
+    assert {name: rows for name, rows in grouped.items() if rows} == {"a": [0], "b": [5, 2, 5]}
     assert (
         found.offsets.dtype == np.int64
         and found.nbytes == found.rows.nbytes + found.offsets.nbytes + found.paths.nbytes

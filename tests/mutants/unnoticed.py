@@ -492,12 +492,6 @@ EQUIVALENT: dict[str, str] = {
     "plugins/iceberg/tableformats_iceberg/write/encode/manifest_lists.py:_booleans: 1 -> 2": (
         "nobody reads an offset behind the last one"
     ),
-    **{
-        f"plugins/iceberg/tableformats_iceberg/deletes/delete_files.py:_group_by_path: {change}": (
-            "there are no NULLs, so that nothing is copied"
-        )
-        for change in ("False -> True", "False -> True (number 2)")
-    },
     "plugins/iceberg/tableformats_iceberg/deletes/delete_index.py:DeleteIndex.attached: "
     "self.files is None or not len(data) -> ((self.files is None) and (not len(data)))": "no pairs use no deletes",
     "plugins/iceberg/tableformats_iceberg/deletes/delete_index.py:DeleteIndex.pairs: 1 -> 2": (

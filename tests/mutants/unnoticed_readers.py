@@ -7,6 +7,7 @@ OF_ICEBERG_READERS: dict[str, str] = {
         f"plugins/iceberg/tableformats_iceberg/avro/container.py:{change}": reason
         for change, reason in {
             "_decoder: 0 -> 1": "without a column of which records are left out there is no value of it",
+            "_decode_at_once: 1 -> 2": "what is not decoded at once is read block by block, in more time",
             "_compiled: 1 -> 2": "any negative number says that a column is of no list",
             "_compiled: 1 -> 2 (number 2)": "any negative number says that no records are left out",
             **dict.fromkeys(
@@ -28,6 +29,11 @@ OF_ICEBERG_READERS: dict[str, str] = {
     **{
         f"plugins/iceberg/tableformats_iceberg/deletes/{change}": reason
         for change, reason in {
+            "delete_files.py:_group_by_path: False -> True": "there are no NULLs, so that nothing is copied",
+            "delete_files.py:_group_by_path: False -> True (number 2)": "there are no NULLs, so that nothing is copied",
+            "delete_files.py:_group_by_path: codes[1:] < codes[:-1] -> (codes[1:] <= codes[:-1])": (
+                "rows that are in order are put in the order that they have"
+            ),
             "delete_index.py:_taken: 0 -> 1 (number 2)": "nothing is taken, wherever it begins",
             "delete_pruning.py:without_disjoint: 0 -> 1": "there are as many rows of files as of deletes",
             "partition_codes.py:_column_codes: 2 -> 3": "codes are below a greater bound, too",

@@ -191,7 +191,7 @@ class _Compiler:
             if not isinstance(schema, dict) or "type" not in schema:
                 self.fail("the Avro schema holds what is no type")
             kind = schema["type"]
-            if isinstance(kind, str) and kind in ("record", "error", "enum", "fixed"):
+            if kind in ("record", "error", "enum", "fixed"):
                 self.register(schema)
             if isinstance(kind, str) and (kind in _PRIMITIVES or kind in _COMPLEX):
                 return schema
@@ -482,7 +482,7 @@ class _Compiler:
             if isinstance(resolved, list):
                 self.fail("an Avro union holds a union")
             if resolved["type"] != "null":
-                self.map_member(resolved, member, want, here, depth + 1)
+                self.map_member(resolved, member, want, here, depth)
         self.words[head + 2] = len(self.words)
         return 1
 

@@ -65,7 +65,7 @@ _COPIED_POSITIONS = 1 << 20
 
 @dataclass
 class _Positions:
-    """A position delete file. ``rows[offsets[i]:offsets[i + 1]]``, ascending, are deleted from ``paths[i]``."""
+    """A position delete file. ``rows[offsets[i]:offsets[i + 1]]`` are deleted from ``paths[i]``."""
 
     paths: pa.Array
     offsets: np.ndarray
@@ -258,9 +258,8 @@ def _group_by_path(paths: pa.Array, rows: pa.Array, path: str) -> _Positions:
     encoded = paths if pa.types.is_dictionary(paths.type) else paths.dictionary_encode()
     codes = encoded.indices.to_numpy(zero_copy_only=False)
     numbers = rows.to_numpy(zero_copy_only=False)
-    step = np.diff(codes)
-    if (step < 0).any() or (np.diff(numbers)[step == 0] < 0).any():
-        numbers = numbers[np.lexsort((numbers, codes))]
+    if (codes[1:] < codes[:-1]).any():
+        numbers = numbers[np.argsort(codes, kind="stable")]
     counts = np.bincount(codes, minlength=len(encoded.dictionary)) if len(codes) else np.zeros(0, np.int64)
     return _Positions(encoded.dictionary, np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), numbers)
 
