@@ -8,9 +8,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from tableformats_iceberg.deletes.delete_files import _check_rows
-from tableformats_iceberg.deletes.delete_pruning import Range, _apart
+from tableformats_iceberg.deletes.delete_pruning import DeleteStatistics, Range, _apart
 
 import tableformats as tf
+from tableformats.schema import Field, primitive
 from tests.support.conformance import ROOT, needs_tables
 from tests.support.iceberg_history import History
 from tests.support.iceberg_manifests import entry, manifest_bytes
@@ -46,6 +47,13 @@ def known(lower: Any, upper: Any, value: bool = True, null: bool = False, nan: b
 )
 def test_ranges_of_a_key_column(left: Range, right: Range, apart: bool) -> None:
     assert _apart(left, right).tolist() == _apart(right, left).tolist() == [apart]
+
+
+def test_no_deletes_have_no_statistics() -> None:
+    columns = {"manifest": pa.int64(), "entry": pa.int64(), "kind": pa.string(), "equality_ids": pa.list_(pa.int32())}
+    deletes = pa.table({name: pa.chunked_array([], kind) for name, kind in columns.items()})
+    found = DeleteStatistics(deletes, None).bounds([Field(1, "id", primitive("long"))], None)  # type: ignore[arg-type]
+    assert (found.record_count.to_pylist(), found.lower, found.null_count) == ([], {}, {})
 
 
 def bounds(lower: int, upper: int, field_id: int = 1) -> dict[str, Any]:

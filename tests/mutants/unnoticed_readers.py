@@ -36,6 +36,8 @@ OF_ICEBERG_READERS: dict[str, str] = {
             ),
             "delete_index.py:_taken: 0 -> 1 (number 2)": "nothing is taken, wherever it begins",
             "delete_pruning.py:without_disjoint: 0 -> 1": "there are as many rows of files as of deletes",
+            "partition_codes.py:find_in_sorted: 2 -> 3": "the last place of a longer table is empty, too",
+            "partition_codes.py:find_in_sorted: 1 -> 2 (number 3)": "any negative number says that there is none",
             "partition_codes.py:_column_codes: 2 -> 3": "codes are below a greater bound, too",
             "partition_codes.py:_column_codes: 1 -> 2 (number 2)": "codes are below a greater bound, too",
             **{
