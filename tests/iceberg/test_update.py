@@ -47,6 +47,8 @@ def test_update_moves_on_to_the_newest_metadata_file(tmp_path: Path) -> None:
     # As the Java reference does, versions behind a stale hint are found.
     (tmp_path / "metadata" / "version-hint.text").write_text("2")
     write_version(tmp_path, 5, **snapshots(10, 20, 30))
+    with pytest.raises(SnapshotNotFoundError):
+        table.snapshot(30)
     assert first.update().version == 30
 
 
