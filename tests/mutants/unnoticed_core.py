@@ -136,6 +136,7 @@ IN_CORE: dict[str, str] = {
         )
         for number in (2, 5, 6)
     },
+    "tableformats/write/commit_loop.py:keep_up: 2 -> 3": "a warning names one of our own lines, whichever it is",
     "tableformats/table/changes_snapshot.py:ChangesSnapshot.__init__: 2 -> 3": "ids of partitionings need only differ",
     **{
         f"tableformats/runtime/io_threads.py:{kind}.join: 1 -> 2": "when it looks again decides the time alone"

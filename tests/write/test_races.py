@@ -16,9 +16,9 @@ LOST, WON = PutOutcome.LOST, PutOutcome.WON
 
 @pytest.fixture
 def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The longest pauses that might have been; time goes on by them alone."""
+    """How long the pauses might have been, from none; time goes on by them alone."""
     made: list[float] = []
-    monkeypatch.setattr(random, "uniform", lambda low, high: high)
+    monkeypatch.setattr(random, "uniform", lambda low, high: high - low)
     monkeypatch.setattr(time, "sleep", made.append)
     monkeypatch.setattr(time, "monotonic", lambda: 7.0 + sum(made))
     return made
