@@ -13,6 +13,7 @@ import pytest
 
 import tableformats as tf
 from tableformats.errors import CommitConflictError, CommitUnknownError, StoreError, StorePermissionError
+from tableformats.io.request_meter import RequestMeter
 from tableformats.io.stores.base import PutOutcome
 from tableformats.plugin import Schema, WriteTarget
 from tableformats.plugin.writing.write_target import SortColumn
@@ -24,7 +25,7 @@ from tableformats.write.commit_loop import (
     keep_up,
 )
 from tableformats.write.group_commit import GroupMember, commit_group
-from tableformats.write.orphans import _as_table, _tables_below, _unnamed
+from tableformats.write.orphans import _as_table, _pages, _tables_below, _unnamed
 from tableformats.write.sorting import sorted_target
 from tableformats.write.transaction import already_committed, check_application
 
@@ -274,3 +275,10 @@ def test_orphans_are_listed_by_path() -> None:
         "1970-01-01 00:00:02+00:00",
         "1970-01-01 00:00:01+00:00",
     ]
+
+
+def test_pages_of_a_store_are_requests_one_after_the_other() -> None:
+    store = SimpleNamespace(below=lambda directory: iter([[f"{directory}/a"], [], [f"{directory}/b"]]))
+    storage: Any = SimpleNamespace(is_local=False, meter=RequestMeter(), store_of=lambda path: store)
+    assert list(_pages(storage, "s3://b/t")) == [["s3://b/t/a"], [], ["s3://b/t/b"]]
+    assert storage.meter.now() == (3, 0, 3)
