@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -261,3 +263,44 @@ def test_faults_of_listing(fault: Exception, error: type[Exception]) -> None:
     with pytest.raises(CatalogError) as whole:
         [*catalog.namespaces()]
     assert whole.value.path is None
+
+
+@pytest.mark.parametrize(
+    ("given", "session", "endpoint"),
+    [
+        ({}, {}, None),
+        ({"client.region": "r", "glue.endpoint": "http://h"}, {"region_name": "r"}, "http://h"),
+        (
+            {"client.access-key-id": "k", "glue.access-key-id": "g", "glue.secret-access-key": "s"},
+            {"aws_access_key_id": "g", "aws_secret_access_key": "s"},
+            None,
+        ),
+        (
+            {"client.session-token": "t", "client.profile-name": "p", "glue.region": "", "region": "x"},
+            {"aws_session_token": "t", "profile_name": "p"},
+            None,
+        ),
+    ],
+)
+def test_what_the_client_is_made_of(
+    monkeypatch: pytest.MonkeyPatch, given: dict[str, str], session: dict[str, str], endpoint: str | None
+) -> None:
+    """Of the properties, with limits of time: connecting takes 5 s, an answer 30 s, and each is tried three times."""
+    made: list[Any] = []
+
+    class Session:
+        def __init__(self, **given: Any) -> None:
+            made.append(given)
+
+        def client(self, service: str, **given: Any) -> str:
+            made.append((service, given))
+            return "client"
+
+    modules = {"boto3": SimpleNamespace(Session=Session), "botocore": SimpleNamespace()}
+    modules["botocore.config"] = SimpleNamespace(Config=lambda **limits: limits)
+    for name, module in modules.items():
+        monkeypatch.setitem(sys.modules, name, module)
+    catalog = GlueCatalog.made(given)
+    limits = {"connect_timeout": 5, "read_timeout": 30, "retries": {"max_attempts": 3, "mode": "standard"}}
+    assert made == [session, ("glue", {"endpoint_url": endpoint, "config": limits})]
+    assert (catalog.name, catalog._client) == ("glue", "client") and GlueCatalog.made({"name": "n"}).name == "n"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -128,3 +128,25 @@ def test_a_pickled_origin_knows_names_alone() -> None:
             ask()
     with pytest.raises(tf.UnsupportedFeatureError):
         again.check_writable(False)
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda c: c.commit(("n", "t"), [], []),
+        lambda c: c.swap(("n", "t"), "a", "b"),
+        lambda c: c.stage(("n", "t"), {}),
+        lambda c: c.register(("n", "t"), "a"),
+    ],
+)
+def test_a_catalog_that_says_nothing_of_writing_is_only_read(write: Callable[[Catalog], Any]) -> None:
+    catalog = Known()
+    can = (catalog.new_format, catalog.applies_updates, catalog.can_swap, catalog.commits_several)
+    assert can == (None, False, False, False)
+    with pytest.raises(tf.UnsupportedFeatureError, match="catalog 'known' is only read") as caught:
+        write(catalog)
+    assert (caught.value.path, caught.value.field) == ("n.t", "catalog")
+    with pytest.raises(tf.UnsupportedFeatureError, match="catalog 'known' commits to one table at a time"):
+        catalog.commit_several([])
+    assert Catalog.commits(catalog, ("n", "t"), catalog.answer) == CatalogCommits(None)
+    assert Catalog.vend(catalog, ("n", "t"), CatalogTable("s3://b/other")) is catalog.answer

@@ -13,6 +13,7 @@ import tableformats as tf
 from tableformats.expressions import tree as ex
 from tableformats.planning import planner
 from tableformats.plugin.writing.table_change import MetadataChange
+from tableformats.schema import Schema
 from tableformats.table.transactions import Transaction, _either, _planned
 from tableformats.write.commit_loop import CommitOptions
 
@@ -73,6 +74,48 @@ def test_verbs_of_several_kinds_are_an_overwrite() -> None:
 
 def test_conditions_of_several_verbs() -> None:
     assert _either(A, B) == ex.Or((A, B)) and _either(ex.TRUE, A) == ex.TRUE
+
+
+COLUMNS = Schema.from_arrow(pa.schema({"a": pa.int32()}))
+SAME, MORE = pa.table({"a": pa.array([1], pa.int32())}), pa.table({"a": pa.array([1], pa.int32()), "b": ["x"]})
+
+
+@pytest.mark.parametrize(("rows", "schema", "names"), [(SAME, "merge", None), (MORE, "merge", ["a", "b"])])
+def test_rows_that_bring_columns(rows: pa.Table, schema: str, names: list[str] | None) -> None:
+    format = Format()
+    format.target = SimpleNamespace(schema=COLUMNS)  # type: ignore[assignment]
+    transaction = begun(format)
+    assert transaction._merged(rows, None) is rows and format.asked == []
+    assert transaction._merged(rows, schema).arrow_schema == rows.schema
+    metadata = transaction._change.metadata
+    assert format.asked == ([] if names is None else ["staged"])
+    assert names == (None if metadata is None or metadata.schema is None else metadata.schema.names)
+    with pytest.raises(ValueError, match="schema is 'merge' or None, not 'other'"):
+        transaction._merged(rows, "other")
+
+
+def test_columns_come_before_other_verbs() -> None:
+    format = Format()
+    format.target = SimpleNamespace(schema=COLUMNS)  # type: ignore[assignment]
+    for begin in (lambda t: t._added.append(SAME), lambda t: t._delete(A), lambda t: t._merged(MORE, "merge")):
+        transaction = begun(format)
+        begin(transaction)
+        assert transaction._merged(SAME, "merge").arrow_schema == SAME.schema
+        with pytest.raises(tf.UnsupportedFeatureError, match="the schema changes before other verbs") as caught:
+            transaction._merged(MORE, "merge")
+        assert (caught.value.path, caught.value.field) == ("/t", "schema")
+
+
+def test_changes_are_written_where_rows_were_rewritten() -> None:
+    def fail() -> None:
+        raise AssertionError("there is nothing to write")
+
+    for changes, rewritten in ((None, [1]), ("a target", [])):
+        format = Format()
+        format.target = SimpleNamespace(changes=changes)  # type: ignore[assignment]
+        transaction, removal = begun(format), SimpleNamespace(rewritten=rewritten, deleted=fail)
+        change = transaction._change
+        assert transaction._with_changed_rows(change, removal, []) is change  # type: ignore[arg-type]
 
 
 def test_files_are_planned_with_every_delete(monkeypatch: pytest.MonkeyPatch) -> None:
