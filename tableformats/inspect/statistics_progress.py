@@ -15,6 +15,7 @@ from ..errors import TableFormatsError
 __all__ = ["ProgressFile", "resumed_version"]
 
 _KIND = "tableformats verify-stats"
+_OF_A_FINDING = {"rule", "column", "what", "filter"}
 
 
 class ProgressFile:
@@ -70,6 +71,8 @@ def _known(resume: str | os.PathLike[str], asked: dict[str, Any]) -> dict[str, d
     """
     first, *lines = list(_lines(resume)) or [asked]
     wrong = next((name for name, value in asked.items() if first.get(name) != value), None)
+    if wrong is None and not all(map(_is_of_a_file, lines)):
+        wrong = "kind"
     if wrong is not None:
         raise TableFormatsError(
             "the file is no progress file" if wrong == "kind" else f"the file has the progress of another {wrong}",
@@ -78,6 +81,15 @@ def _known(resume: str | os.PathLike[str], asked: dict[str, Any]) -> dict[str, d
             hint="Name another file, or remove it to begin anew",
         )
     return {line["path"]: line for line in lines}
+
+
+def _is_of_a_file(line: dict[str, Any]) -> bool:
+    """Whether a line is what was found of one data file."""
+    columns, found = line.get("not_compared"), line.get("found")
+    if not (isinstance(line.get("path"), str) and isinstance(columns, list) and isinstance(found, list)):
+        return False
+    are_findings = all(isinstance(one, dict) and one.keys() == _OF_A_FINDING for one in found)
+    return "read" in line and all(isinstance(column, str) for column in columns) and are_findings
 
 
 def _lines(path: str | os.PathLike[str]) -> Iterator[dict[str, Any]]:

@@ -370,3 +370,26 @@ def test_a_catalog_that_is_not_made_in_time(monkeypatch: pytest.MonkeyPatch) -> 
     with pytest.raises(CatalogConnectionError, match=r"catalog 'c' does not answer within 0\.01 seconds"):
         of_pyiceberg._in_time(goes_on.wait, "c")
     goes_on.set()
+
+
+@pytest.mark.parametrize(
+    ("kind", "fault", "hint"),
+    [
+        ("bigquery", ValueError("x"), "Give the property gcp.bigquery.project-id"),
+        ("bigquery", KeyError("x"), CatalogError.default_hint),
+        ("bigquery", UnicodeDecodeError("utf-8", b"", 0, 1, "x"), CatalogError.default_hint),
+        ("sql", ValueError("x"), CatalogError.default_hint),
+    ],
+)
+def test_what_properties_of_a_catalog_lack(
+    monkeypatch: pytest.MonkeyPatch, kind: str, fault: Exception, hint: str | None
+) -> None:
+    made = pytest.importorskip("pyiceberg.catalog")
+
+    def fail(name: str, **properties: str) -> None:
+        raise fault
+
+    monkeypatch.setattr(made, "load_catalog", fail)
+    with pytest.raises(CatalogError, match="catalog 'c' does not give an answer") as caught:
+        PyIcebergCatalog.made({"name": "c", "type": kind})
+    assert caught.value.hint == hint
