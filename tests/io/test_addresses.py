@@ -12,6 +12,7 @@ from pyarrow import fs
 
 from tableformats.errors import TableFormatsError, TableNotFoundError, UnsupportedFeatureError
 from tableformats.io.redaction import HiddenOptions, RedactingProxy, Redactor, masked, user_of, without_credentials
+from tableformats.io.storage import Storage
 from tableformats.io.stores.addresses import address_of, address_with_credentials, credentials_of
 from tableformats.io.stores.base import Concurrency, TooLongError
 from tableformats.io.stores.file_system import FileSystemStore, _inner, open_file_system, store_of_object
@@ -398,3 +399,21 @@ def test_file_systems_whose_errors_hide_secrets() -> None:
         assert "geheim" not in repr(caught.value)
     with pytest.raises(TypeError):
         proxy.__reduce__()
+
+
+@pytest.mark.parametrize(
+    ("path", "is_own"),
+    [
+        ("s3://b/t", True),
+        ("s3://b/other/file", True),
+        ("s3://b", True),
+        ("s3://bucket/t", False),
+        ("s3a://b/t", False),
+        ("/b/t", False),
+    ],
+)
+def test_credentials_of_a_location_are_for_its_own_store(path: str, is_own: bool) -> None:
+    own = {"access_key_id": "K", "secret_access_key": "S", "region": "eu"} if is_own else {}
+    assert dict(Storage("s3://K:S@b/t?region=eu").options_of(path)) == own
+    given = Storage("s3://K:S@b/t?region=eu", {"region": "us", "endpoint": "http://h"})
+    assert dict(given.options_of(path)) == {**own, "region": "us", "endpoint": "http://h"}
