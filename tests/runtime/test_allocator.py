@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import tableformats as tf
-from tableformats.runtime.allocator import quick_allocator
+from tableformats.runtime.allocator import _Switch, quick_allocator
 from tests.support.arrow_fakes import FakeFile, snapshot_of, write
 
 pytestmark = pytest.mark.thread_unsafe(reason="the allocator is the process's")
@@ -43,6 +43,14 @@ class TestArrowsChoice:
                 assert _backend() == "jemalloc"
             assert _backend() == "jemalloc"
         assert _backend() == "mimalloc"
+
+    def test_is_put_back_behind_the_first_plan_of_a_process(self) -> None:
+        switch = _Switch()
+        for _ in range(2):
+            switch.enter()
+            assert _backend() == "jemalloc"
+            switch.leave()
+            assert _backend() == "mimalloc"
 
     def test_is_put_back_behind_an_error(self) -> None:
         with pytest.raises(ZeroDivisionError), quick_allocator():
