@@ -268,3 +268,51 @@ def test_a_part_that_is_read_at_the_end_makes_no_more_items(monkeypatch: pytest.
     assert begun.wait(10)
     merge.close()
     assert (made, closed) == ([0], [0])
+
+
+@pytest.mark.parametrize("budget", [1, 3, 7])
+def test_a_part_is_put_aside_where_the_budget_is_used_up(budget: int) -> None:
+    made: list[int] = []
+
+    def items(_: bool) -> Iterator[int]:
+        for number in range(20):
+            made.append(number)
+            yield number
+
+    merge = _Merge[int](lambda _: 1, threads=1, budget_bytes=budget, ordered=True)
+    merge.add([_Source[int](lambda: OpenedSource([StreamPart(items)]))])
+    for turn in range(1, 3):
+        deadline = time.monotonic() + 10
+        while merge._running or len(made) < turn * budget:
+            assert time.monotonic() < deadline
+            time.sleep(0.001)
+        assert len(made) == turn * budget and merge._in_flight == budget
+        assert [merge.take() for _ in range(budget)] == [[n] for n in range((turn - 1) * budget, turn * budget)]
+    merge.close()
+
+
+@pytest.mark.parametrize(("budget", "count"), [(1, 1), (10, 1), (11, 2), (15, 2), (16, 3), (100, 4)])
+def test_parts_begin_while_there_is_room_for_what_they_hold(budget: int, count: int) -> None:
+    """The first one in any case; then each whose weight, with that of those before it, is below the budget."""
+    started: list[int] = []
+    begun, goes_on = threading.Event(), threading.Event()
+
+    def part(number: int) -> StreamPart[int]:
+        def run(_: bool) -> Iterator[int]:
+            started.append(number)
+            return items()
+
+        def items() -> Iterator[int]:
+            begun.set()
+            assert goes_on.wait(10)
+            yield number
+
+        return StreamPart(run, 5)
+
+    merge = _Merge[int](lambda _: 1, threads=4, budget_bytes=budget, ordered=True)
+    merge.add([_Source[int](lambda: OpenedSource([part(number) for number in range(6)]))])
+    assert begun.wait(10)
+    assert started == list(range(count))
+    goes_on.set()
+    assert [merge.take() for _ in range(3)] == [[0], [], [1]]
+    merge.close()
