@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import zstandard
 from tableformats_iceberg.files.strict_json import Node
-from tableformats_iceberg.metadata.table_metadata import metadata_of, parse_metadata
+from tableformats_iceberg.metadata.table_metadata import _plain, metadata_of, parse_metadata
 
 from tableformats.errors import CorruptMetadataError, LimitExceededError, UnsupportedFeatureError
 from tableformats.limits import Limits
@@ -149,6 +149,19 @@ def test_a_compressed_file(pack: Any) -> None:
         parse_metadata(data, "m", Limits(inflated_bytes=len(plain) - 1))
     assert (limited.value.limit, limited.value.path) == ("inflated_bytes", "m")
     assert parse_metadata(data, "m", Limits(inflated_bytes=len(plain))).location == "/old/t"
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, zstandard.ZstdCompressor().compress], ids=["gzip", "zstandard"])
+def test_a_file_is_inflated_by_its_first_bytes(pack: Any) -> None:
+    """Two of gzip, and four of zstandard."""
+    data = pack(b"{}")
+    assert _plain(data, "m", Limits()) == b"{}"
+    first = 2 if data[:2] == b"\x1f\x8b" else 4
+    for size in (first, len(data) - 1):
+        with pytest.raises(CorruptMetadataError, match="does not inflate") as caught:
+            _plain(data[:size], "m", Limits())
+        assert (caught.value.offset, caught.value.path) == (0, "m")
+    assert _plain(data[: first - 1], "m", Limits()) == data[: first - 1]
 
 
 def test_an_empty_file() -> None:

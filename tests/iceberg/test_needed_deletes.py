@@ -12,7 +12,7 @@ from tableformats_iceberg.deletes.delete_pruning import PlannedPaths, _repeated_
 from tableformats_iceberg.deletes.delete_table import SpecDeletes
 from tableformats_iceberg.manifests.manifest_list import DATA, DELETES, Manifest, Summaries
 
-from tableformats.plugin import PartitionField, PartitionSpec, parse_transform, primitive
+from tableformats.plugin import PartitionField, PartitionSpec, ScanReport, parse_transform, primitive
 
 
 def spec(number: int, transform: str = "identity") -> PartitionSpec:
@@ -47,12 +47,15 @@ def listed(*manifests: tuple[Manifest, Any]) -> Any:
 
 
 def needed(manifests: Any, *files: tuple[int, int | None]) -> tuple[list[str], int]:
-    """The paths for data files of (spec, value of the partition)."""
+    """The paths for data files of (spec, value of the partition), and the number of all delete manifests."""
     names = [str(1000 + number) for number in (1, 2, 3, 4)]
     rows = [{name: value if name == str(1000 + of) else None for name in names} for of, value in files]
     kind = pa.struct([(name, pa.int32()) for name in names])
     table = pa.table({"spec_id": pa.array([of for of, _ in files], pa.int32()), "partition": pa.array(rows, kind)})
-    found, count = needed_manifests(manifests, table, SPECS)
+    report = ScanReport(delete_manifests_total=100, delete_manifests_skipped=50)
+    found = needed_manifests(manifests, table, SPECS, report)
+    count = report.delete_manifests_total - 100
+    assert report.delete_manifests_skipped == 50 + count - len(found)
     return [one.path for one in found], count
 
 

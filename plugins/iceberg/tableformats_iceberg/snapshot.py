@@ -231,11 +231,8 @@ class IcebergSnapshot(FormatSnapshot):
         from .deletes.delete_manifests import DeleteManifestReader
         from .deletes.delete_pruning import DeleteStatistics, PlannedPaths, needed_manifests, without_disjoint
 
-        manifests, total = needed_manifests(self.manifest_list, files, self.specs)
-        report = request.report
-        report.delete_manifests_total += total
-        report.delete_manifests_skipped += total - len(manifests)
-        reader = DeleteManifestReader(self.manifests, self.manifest_list.manifests, report)
+        manifests = needed_manifests(self.manifest_list, files, self.specs, request.report)
+        reader = DeleteManifestReader(self.manifests, self.manifest_list.manifests, request.report)
         # Comparing every delete with the planned paths pays only if the planned files are few.
         are_few = files.num_rows < sum(m.live_files for m in manifests)
         planned = PlannedPaths(files["path"]) if are_few else None

@@ -26,6 +26,7 @@ from tableformats.plugin import (
     Field,
     FileKeySet,
     PartitionSpec,
+    ScanReport,
     Statistics,
     arrow_type,
     distinct,
@@ -64,17 +65,19 @@ class Range(NamedTuple):
 
 
 def needed_manifests(
-    manifest_list: ManifestList, files: pa.Table, specs: Mapping[int, PartitionSpec]
-) -> tuple[list[Manifest], int]:
-    """The delete manifests that may apply to the data files ``files``, and the number of all delete manifests.
+    manifest_list: ManifestList, files: pa.Table, specs: Mapping[int, PartitionSpec], report: ScanReport
+) -> list[Manifest]:
+    """The delete manifests that may apply to the data files ``files``, which is what ``attach_deletes`` gets.
 
-    ``files`` is what ``attach_deletes`` gets.
+    All delete manifests, and those that are left out, are counted in ``report``.
     """
     manifests = manifest_list.manifests
     rows = [i for i, m in enumerate(manifests) if m.content == DELETES]
     live = [i for i in rows if manifests[i].has_live_files]
+    report.delete_manifests_total += len(rows)
     if not files.num_rows:
-        return [], len(rows)
+        report.delete_manifests_skipped += len(rows)
+        return []
     spec_ids = to_numpy(files["spec_id"])
     needed = set(live)
     for spec in specs.values():
@@ -90,7 +93,8 @@ def needed_manifests(
         elif summaries is not None and len(summaries.rows):
             apart = _partitions_apart(partition, summaries, spec) & summaries.sound
             needed.difference_update(group[summaries.rows[apart]].tolist())
-    return [manifests[i] for i in sorted(needed)], len(rows)
+    report.delete_manifests_skipped += len(rows) - len(needed)
+    return [manifests[i] for i in sorted(needed)]
 
 
 def _partitions_apart(partition: pa.ChunkedArray, summaries: Summaries, spec: PartitionSpec) -> np.ndarray:
