@@ -20,8 +20,9 @@ from tableformats_delta.deletes import z85
 from tableformats_delta.deletes.deletion_vectors import NATIVE_MAGIC, PORTABLE_MAGIC, read_deletion_vector, stored_path
 
 from tableformats import open_table
-from tableformats.errors import CorruptMetadataError, PathNotAllowedError, TableFormatsError
+from tableformats.errors import CorruptMetadataError, LimitExceededError, PathNotAllowedError, TableFormatsError
 from tableformats.io.storage import Storage
+from tableformats.limits import DEFAULT_LIMITS, Limits
 from tests.support.delta_log import (
     UUIDS,
     WITH_VECTORS,
@@ -326,14 +327,98 @@ class TestDamage:
 class _MemoryStorage:
     """A file that is there under every name."""
 
-    def __init__(self, content: bytes) -> None:
+    def __init__(self, content: bytes, limits: Limits = DEFAULT_LIMITS) -> None:
         self._content = content
+        self.limits = limits
 
     def resolve_one(self, path: str, *, encoded: bool) -> str:
         return path
 
     def open_file(self, path: str, size: int = 0, tail: Any = None) -> Any:
         return pa.BufferReader(self._content)
+
+
+def read(content: bytes, limits: Limits = DEFAULT_LIMITS, rows: int | None = None, **change: Any) -> list[int]:
+    wanted = {"path": "dv", "inline": None, "offset": 1, "cardinality": 3, **change}
+    return list(read_deletion_vector(_MemoryStorage(content, limits), wanted, rows))  # type: ignore[arg-type]
+
+
+def blocks(*data: bytes) -> bytes:
+    return vector_file(*data)[0]
+
+
+THREE = portable([1, 5, 9])
+EMPTY = struct.pack("<I", PORTABLE_MAGIC) + bytes(8)
+LONG = 1 << 24
+"""The least size whose first byte is that of version 1."""
+
+
+@pytest.mark.parametrize(
+    ("content", "change", "said", "offset"),
+    [
+        (b"", {}, "unknown version or is empty", 0),
+        (b"\2" + blocks(THREE)[1:], {}, "unknown version or is empty", 0),
+        (blocks(THREE), {"offset": -1}, "bytes at offset -1 pass the end", -1),
+        (blocks(THREE), {"offset": 0}, "its file says", 0),
+        (blocks(THREE), {"offset": 2}, "bytes at offset 2 pass the end", 2),
+        (blocks(THREE[:4]), {"size_bytes": 4}, "its bitmap is", 1),
+        (blocks(THREE[:3]), {"size_bytes": 3}, "3 bytes at offset 1 pass the end", 1),
+        (blocks(THREE), {"size_bytes": len(THREE) - 1}, f"says {len(THREE)} bytes, the log {len(THREE) - 1}", 1),
+        (blocks(THREE), {"size_bytes": len(THREE) + 1}, "pass the end", 1),
+        (blocks(THREE)[:-1] + b"?", {}, "its checksum does not match", 1),
+        (blocks(b"abcd"), {"size_bytes": 4}, f"its magic number is {int.from_bytes(b'abcd', 'little')}", 1),
+        (blocks(THREE), {"cardinality": 4}, "it deletes 3 rows, and 4 are declared", 1),
+        (blocks(THREE), {"rows": 9}, "it deletes row 9 of a file of 9 rows", 1),
+        (b"\1", {"offset": None}, "bytes at offset 1 pass the end", 1),
+        (b"\1\0\0\0", {"offset": None, "size_bytes": LONG}, "bytes at offset 0 pass the end", 0),
+        (b"\1\0\0\0\7", {"offset": None, "size_bytes": LONG}, "bytes at offset 0 pass the end", 0),
+        (b"\1\0\0\1", {"offset": None, "size_bytes": LONG}, "bytes at offset 1 pass the end", 1),
+        (b"\1\0\0\0", {"offset": None, "size_bytes": LONG + (1 << 32)}, "bytes at offset 1 pass the end", 1),
+    ],
+)
+def test_what_is_wrong_with_a_vector(content: bytes, change: dict[str, Any], said: str, offset: int) -> None:
+    with pytest.raises(CorruptMetadataError, match=said) as caught:
+        read(content, **{"size_bytes": len(THREE), **change})
+    assert (caught.value.path, caught.value.offset) == ("dv", offset)
+
+
+def test_the_shortest_vectors() -> None:
+    assert read(blocks(EMPTY), size_bytes=len(EMPTY), cardinality=0) == []
+    assert read(b"\1\0\0" + blocks(THREE)[1:] + b"\0", size_bytes=len(THREE), offset=3, rows=10) == [1, 5, 9]
+
+
+@pytest.mark.parametrize(
+    ("limits", "limit"),
+    [
+        ({"metadata_bytes": len(THREE) - 1}, "metadata_bytes"),
+        ({"deleted_rows": 2}, "deleted_rows"),
+        ({"file_rows": 9}, "file_rows"),
+    ],
+)
+def test_limits_of_vectors(limits: dict[str, int], limit: str) -> None:
+    (name, most), *_ = limits.items()
+    assert read(blocks(THREE), Limits(**{name: most + 1}), size_bytes=len(THREE)) == [1, 5, 9]
+    with pytest.raises(LimitExceededError) as caught:
+        read(blocks(THREE), Limits(**limits), size_bytes=len(THREE))
+    assert (caught.value.limit, caught.value.path, caught.value.offset) == (limit, "dv", 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "size", "said"),
+    [
+        ("0000", 4, "its text is damaged: the length is no multiple of five"),
+        ("00000", 3, "it holds 4 bytes, and 3 are declared"),
+        ("00000", 4, "its magic number is 0"),
+        ("00000" * 2, 4, "it holds 8 bytes, and 4 are declared"),
+        ("00000" * 2, 5, "its magic number is 0"),
+        ("00000" * 2, 8, "its magic number is 0"),
+        ("00000" * 2, 9, "it holds 8 bytes, and 9 are declared"),
+    ],
+)
+def test_what_is_wrong_with_an_inline_vector(text: str, size: int, said: str) -> None:
+    with pytest.raises(CorruptMetadataError, match=said) as caught:
+        read(b"", path=None, inline=text, size_bytes=size)
+    assert (caught.value.path, caught.value.offset) == ("inline deletion vector", 0)
 
 
 @given(st.binary(max_size=64).map(lambda data: data + bytes(-len(data) % 4)))

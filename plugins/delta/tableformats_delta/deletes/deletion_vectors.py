@@ -138,12 +138,12 @@ def _file_data(storage: Storage, path: str, offset: int | None, size: int) -> tu
         raise missing_file("a file of deletion vectors", path) from None
     with file:
         length = file.size()
-        version = bytes(file.read_at(1, 0)) if length else b""
-        if version != bytes([_FILE_VERSION]):
+        head = bytes(file.read_at(min(length, 4), 0))
+        if head[:1] != bytes([_FILE_VERSION]):
             raise _Place(path, 0).corrupt("its file has an unknown version or is empty")
         if offset is None:
             # The protocol says 0, other writers mean 1: take the one where the declared size stands.
-            offset = 0 if length >= 4 and bytes(file.read_at(4, 0)) == struct.pack(">I", size & 0xFFFFFFFF) else 1
+            offset = 0 if int.from_bytes(head, "big") == size else 1
         if offset < 0 or size < 4 or size > length - 8 or offset > length - 8 - size:
             raise _Place(path, offset).corrupt(f"{size} bytes at offset {offset} pass the end of its file")
         storage.limits.check("metadata_bytes", size, "bytes of a deletion vector", path=path, offset=offset)
