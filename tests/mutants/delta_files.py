@@ -415,8 +415,8 @@ MUTANTS = (
     Mutant(
         "vector-without-offset-at-0",
         "delta:_file_data",
-        'struct.pack(">I", size & 0xFFFFFFFF) else 1',
-        'struct.pack(">I", size & 0xFFFFFFFF) else 0',
+        'int.from_bytes(head, "big") == size else 1',
+        'int.from_bytes(head, "big") == size else 0',
         "a vector without an offset stands at 0",
         _VECTORS,
     ),
