@@ -485,3 +485,36 @@ def find_keys(values: Int64, bits: UInt64, least: int, multiplier: int, shift: i
     found = [i for i, slot in enumerate(slots) if slot < 64 * len(words) and words[slot // 64] >> slot % 64 & 1]
     out[: len(found)] = found
     return len(found)
+
+
+# --- coded_texts ------------------------------------------------------------------------------------
+
+
+def _texts_of(codes: Int32, offsets: Int32, size: int) -> list[slice]:
+    """Where the text of each code is in ``size`` bytes."""
+    ends = offsets.tolist()
+    if not ends:
+        raise ValueError("offsets has 0 entries where at least 1 is needed")
+    if any(a > b for a, b in pairwise(ends)) or ends[0] < 0 or ends[-1] > size:
+        raise ValueError(f"offsets descend, or are not within the {size} bytes of data")
+    for i, code in enumerate(codes.tolist()):
+        if not 0 <= code < len(ends) - 1:
+            raise ValueError(f"codes[{i}] is {code}: there are {len(ends) - 1} entries")
+    return [slice(ends[code], ends[code + 1]) for code in codes.tolist()]
+
+
+def find_text_ends(codes: Int32, offsets: Int32, out: Int32) -> None:
+    _expect(len(out), len(codes) + 1, "out")
+    ends = [0]
+    for text in _texts_of(codes, offsets, 2**31 - 1):
+        ends.append(ends[-1] + text.stop - text.start)
+    if ends[-1] > 2**31 - 1:
+        raise ValueError(f"the texts have more than {2**31 - 1} bytes")
+    out[:] = ends
+
+
+def copy_coded_texts(codes: Int32, offsets: Int32, data: UInt8, out: UInt8) -> None:
+    found = b"".join(data[text].tobytes() for text in _texts_of(codes, offsets, len(data)))
+    if len(found) != len(out):
+        raise ValueError(f"the texts do not fill {len(out)} bytes")
+    out[:] = np.frombuffer(found, np.uint8)

@@ -146,14 +146,15 @@ def test_copied_plain_texts(texts: list[bytes | None], before: bytes, room: int,
     offsets = np.full(len(wanted) + 1, len(before), np.int32)
     out = np.frombuffer(bytearray(before + bytes(sum(map(len, wanted)) + room)), np.uint8)
     plain_texts(values, len(texts), defined, chosen, offsets, out)
-    assert out.tobytes()[: offsets[-1]] == before + b"".join(wanted)
+    end = int(offsets[-1])
+    assert out.tobytes()[:end] == before + b"".join(wanted)
     assert np.diff(offsets).tolist() == list(map(len, wanted))
     if values:
         with pytest.raises(ValueError, match="the texts of a page end after"):
             plain_texts(values[:-1], len(texts), defined, chosen, offsets, out)
     if any(wanted):
         with pytest.raises(ValueError, match="the texts of a page end after"):
-            plain_texts(values, len(texts), defined, chosen, offsets, out[: offsets[-1] - 1])
+            plain_texts(values, len(texts), defined, chosen, offsets, out[: end - 1])
     for wrong in (offsets[:-1], np.append(offsets, offsets[-1:])):
         with pytest.raises(ValueError, match="offsets has"):
             plain_texts(values, len(texts), defined, chosen, wrong, out)

@@ -28,8 +28,11 @@ cdef enum:
     DATA_PAGE = 0
     PLAIN = 0
     LENGTH_BYTES = 4
+    CODE_BYTES = 4
     # So many values are copied one by one: to call memcpy takes longer.
     FEW = 16
+    # So few are copied as a block of so many, where there is room: how long a short run is cannot be predicted.
+    BLOCK = 4
 
 
 cdef inline uint64_t load_bits(const uint8_t *data, int64_t size, int64_t bit) noexcept nogil:
@@ -98,6 +101,14 @@ cdef int64_t decode_levels(const uint8_t *data, int64_t size, uint8_t *out, int6
     return total
 
 
+cdef inline void spread_codes(uint64_t word, int bits, uint64_t mask, uint32_t *out) noexcept nogil:
+    """The eight codes of so many bits, 8 at most, that begin a word."""
+    cdef int i
+    for i in range(8):
+        out[i] = <uint32_t>(word & mask)
+        word >>= bits
+
+
 cdef int64_t decode_codes(const uint8_t *data, int64_t size, uint32_t *out, int64_t count) noexcept nogil:
     """Codes behind a byte with their width: how many there are, up to ``count``; -1: no codes have that width."""
     cdef int64_t at = 1, done = 0, run, i
@@ -120,7 +131,12 @@ cdef int64_t decode_codes(const uint8_t *data, int64_t size, uint32_t *out, int6
             run = min(-run, count - done)
             if at + (run * bits + 7) // 8 > size:
                 break
-            for i in range(run):
+            i = 0
+            if bits <= 8:  # eight codes have as many bytes as one has bits
+                while i + 8 <= run and at + i // 8 * bits + 8 <= size:
+                    spread_codes(tf_load64(data + at + i // 8 * bits), bits, mask, out + done + i)
+                    i += 8
+            for i in range(i, run):
                 out[done + i] = <uint32_t>(load_bits(data, size, 8 * at + i * bits) & mask)
             at += (run * bits + 7) >> 3
         done += run
@@ -240,16 +256,32 @@ def read_fixed_width(list pages not None, bint is_optional, int width, const uin
     out : uint8[wanted * width]
         Gets their values; that of NULL is 0.
     levels : uint8[wanted]
-        Gets 0 for each row that is NULL, 1 for the others.
+        Where a row is NULL: gets 0 for each one that is, 1 for the others. Otherwise it is left as it is.
     """
     if width not in (4, 8):
         raise ValueError("width must be 4 or 8")
+    cdef int64_t count = entries.shape[0] // width
+    return read_pages(pages, is_optional, width, &entries[0] if count else NULL, count, runs, out, levels)
+
+
+def read_coded_rows(list pages not None, bint is_optional, int64_t entry_count, const int64_t[:, ::1] runs not None,
+                    uint8_t[::1] out not None, uint8_t[::1] levels not None):
+    """As :func:`read_fixed_width`, but ``out`` gets codes of 4 bytes, each below ``entry_count``. No page is PLAIN."""
+    cdef PageHead page
+    for page in pages:
+        if page.encoding == PLAIN:
+            raise ValueError("a page has no codes")
+    return read_pages(pages, is_optional, CODE_BYTES, NULL, entry_count, runs, out, levels)
+
+
+cdef int64_t read_pages(list pages, bint is_optional, int width, const uint8_t *entries, int64_t entry_count,
+                        const int64_t[:, ::1] runs, uint8_t[::1] out, uint8_t[::1] levels) except -1:
+    """The values of pages, of so many bytes each; or their codes, where there are no entries."""
     expect(out.shape[0], levels.shape[0] * width, "out")
     expect(runs.shape[1], 2, "runs")
     cdef int64_t wanted = expect_runs(runs), first = 0, done = 0, nulls = 0, most = 0, bad, at, start, stop
     expect(levels.shape[0], wanted, "levels")
     cdef Py_ssize_t run = 0, count = runs.shape[0]
-    cdef int64_t entry_count = entries.shape[0] // width
     cdef const uint8_t[::1] body
     cdef PageHead page
     cdef Values found
@@ -258,8 +290,7 @@ def read_fixed_width(list pages not None, bint is_optional, int width, const uin
         most = max(most, page.rows)
     cdef uint32_t[::1] codes = np.empty(max(most, 1), np.uint32)
     cdef uint8_t[::1] defined = np.empty(max(most, 1), np.uint8)
-    if wanted:
-        memset(&levels[0], 1, wanted)
+    cdef bint are_set = False
     for page in pages:
         if page.rows == 0:
             continue
@@ -281,7 +312,9 @@ def read_fixed_width(list pages not None, bint is_optional, int width, const uin
             if bad < found.count:
                 bad = row_of_value(bad, &defined[0], found.count == page.rows)
                 raise ValueError(f"row {bad} of a page has no code of its dictionary of {entry_count} values")
-            stored.data, stored.codes = &entries[0] if entry_count else NULL, &codes[0]
+            stored.data, stored.codes = entries, &codes[0]
+            if entries == NULL:
+                stored.data, stored.codes = <const uint8_t *>&codes[0], NULL
         start = at = 0
         with nogil:
             while run < count and runs[run, 0] < first + page.rows:
@@ -289,8 +322,13 @@ def read_fixed_width(list pages not None, bint is_optional, int width, const uin
                     at += count_ones(&defined[start], max(runs[run, 0] - first, start) - start)
                 start, stop = max(runs[run, 0] - first, start), min(runs[run, 1] - first, page.rows)
                 if found.count == page.rows:
-                    copy_values(&stored, start, stop, &out[done * width])
+                    copy_values(&stored, start, stop, page.rows, &out[done * width], wanted - done)
+                    if are_set:
+                        memset(&levels[done], 1, stop - start)
                 else:
+                    if not are_set:  # the rows before have values; memory that is not written takes no time
+                        memset(&levels[0], 1, done)
+                        are_set = True
                     at = copy_defined(&stored, at, &defined[start], stop - start, &out[done * width])
                     memcpy(&levels[done], &defined[start], stop - start)
                     nulls += stop - start - count_ones(&levels[done], stop - start)
@@ -368,12 +406,21 @@ cdef int64_t code_outside(const uint32_t *codes, int64_t count, int64_t entries)
     return count
 
 
-cdef void copy_values(const Stored *stored, int64_t start, int64_t stop, uint8_t *out) noexcept nogil:
-    """The values from ``start`` to below ``stop``."""
+cdef inline void copy_values(const Stored *stored, int64_t start, int64_t stop, int64_t count, uint8_t *out,
+                             int64_t room) noexcept nogil:
+    """The values from ``start`` to below ``stop`` of so many. ``out`` has room for at least these.
+
+    What follows them in ``out`` may be written over.
+    """
     cdef int64_t i
     cdef const uint32_t *codes = stored.codes
     cdef const uint8_t *data = stored.data
-    if codes == NULL and stop - start > FEW:
+    if codes == NULL and stop - start <= BLOCK and start + BLOCK <= count and BLOCK <= room:
+        if stored.width == 8:
+            memcpy(out, data + start * 8, BLOCK * 8)
+        else:
+            memcpy(out, data + start * 4, BLOCK * 4)
+    elif codes == NULL and stop - start > FEW:
         memcpy(out, data + start * stored.width, (stop - start) * stored.width)
     elif codes == NULL and stored.width == 8:
         for i in range(start, stop):

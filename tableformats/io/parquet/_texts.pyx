@@ -83,6 +83,7 @@ def plain_texts(const uint8_t[::1] values not None, Py_ssize_t rows, const uint8
     """Copy the wanted texts of a PLAIN page to ``out``, one behind another.
 
     ``offsets`` (int32[wanted + 1]) gets where each begins in ``out``, and where the last one ends. The first is given.
+    What follows the texts in ``out`` is arbitrary.
     """
     expect_rows(defined, chosen, rows)
     cdef const uint8_t *source = &values[0] if values.shape[0] else NULL
@@ -94,6 +95,7 @@ def plain_texts(const uint8_t[::1] values not None, Py_ssize_t rows, const uint8
     if wanted < 0:
         raise ValueError("offsets has 0 entries where at least 1 is needed")
     cdef int64_t total = offsets[0]
+    cdef bint is_wanted
     if not 0 <= total <= room <= 0x7FFFFFFF:
         raise ValueError("out has no room for offsets of 32 bits")
     with nogil:
@@ -106,19 +108,18 @@ def plain_texts(const uint8_t[::1] values not None, Py_ssize_t rows, const uint8
                 at += 4
                 if length > size - at:
                     break
-            if is_chosen == NULL or is_chosen[i]:
+            is_wanted = is_chosen == NULL or is_chosen[i]
+            # A block is copied and then kept or not: which rows are wanted cannot be predicted.
+            if length <= BLOCK and at + BLOCK <= size and total + BLOCK <= room:
+                memcpy(target + total, source + at, BLOCK)
+            elif is_wanted and length:
                 if length > room - total:
                     break
-                if length == 0:
-                    pass
-                elif length <= BLOCK and at + BLOCK <= size and total + BLOCK <= room:
-                    memcpy(target + total, source + at, BLOCK)
-                else:
-                    memcpy(target + total, source + at, length)
-                total += length
-                if found < wanted:
-                    offsets[found + 1] = <int32_t>total
-                found += 1
+                memcpy(target + total, source + at, length)
+            total += length * is_wanted
+            if found < wanted:
+                offsets[found + 1] = <int32_t>total
+            found += is_wanted
             at += length
             i += 1
     if i < rows:

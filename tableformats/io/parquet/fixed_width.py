@@ -7,14 +7,14 @@ without repeated values are read so. Source: Parquet format, Encodings.md, "Plai
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 from pyarrow import types
 
-from ._page_values import read_fixed_width
+from ._page_values import read_coded_rows, read_fixed_width
 from .data_pages import StoredPage, decompress
 from .page_values import check_dictionary
 
@@ -29,6 +29,7 @@ _INT32, _INT64, _FLOAT, _DOUBLE = 1, 2, 4, 5
 _WIDTHS = {_INT32: 4, _INT64: 8, _FLOAT: 4, _DOUBLE: 8}
 _KINDS = {_INT32: (pa.int32(), pa.date32()), _INT64: (pa.int64(),), _FLOAT: (pa.float32(),), _DOUBLE: (pa.float64(),)}
 """By physical type, the Arrow types whose values look the same."""
+_CODE_BYTES = 4
 _I32, _STRUCT = 5, 12
 _CONVERTED, _LOGICAL, _TIMESTAMP, _UNIT = 6, 10, 8, 2
 _CONVERTED_UNITS = {9: "ms", 10: "us"}
@@ -88,29 +89,31 @@ def fixed_width_values(
     if dictionary is not None:
         check_dictionary(dictionary)
         entries = dictionary.values(column.codec)
-    return _array(kind, _WIDTHS[column.physical_type], column, pages, entries, runs)
+    width = _WIDTHS[column.physical_type]
+    decompress(pages, column.codec)
+
+    def read(out: memoryview, levels: npt.NDArray[np.uint8]) -> int:
+        return read_fixed_width(list(pages), column.is_optional, width, entries, runs, out, levels)
+
+    return _array(kind, width, runs, read)
 
 
 def coded_values(column: Any, pages: Sequence[StoredPage], entries: pa.Array, runs: Runs) -> pa.DictionaryArray:
     """Some values of pages of codes as codes of ``entries``. Raises as :func:`fixed_width_values`."""
-    codes = np.arange(len(entries), dtype=np.int32)
-    found = _array(pa.int32(), codes.itemsize, column, pages, codes.view(np.uint8), runs)
-    return pa.DictionaryArray.from_arrays(found, entries, safe=False)
+    decompress(pages, column.codec)
+
+    def read(out: memoryview, levels: npt.NDArray[np.uint8]) -> int:
+        return read_coded_rows(list(pages), column.is_optional, len(entries), runs, out, levels)
+
+    return pa.DictionaryArray.from_arrays(_array(pa.int32(), _CODE_BYTES, runs, read), entries, safe=False)
 
 
 def _array(
-    kind: pa.DataType,
-    width: int,
-    column: Any,
-    pages: Sequence[StoredPage],
-    entries: memoryview | npt.NDArray[np.uint8],
-    runs: Runs,
+    kind: pa.DataType, width: int, runs: Runs, read: Callable[[memoryview, npt.NDArray[np.uint8]], int]
 ) -> pa.Array:
-    """The rows ``runs`` of pages, whose codes are those of ``entries``."""
+    """The values of ``runs``, which ``read`` writes."""
     rows = int((runs[:, 1] - runs[:, 0]).sum())
     data, levels = pa.allocate_buffer(rows * width), np.empty(rows, np.uint8)
-    decompress(pages, column.codec)
-    out = memoryview(data).cast("B")
-    nulls = read_fixed_width(list(pages), column.is_optional, width, entries, runs, out, levels)
+    nulls = read(memoryview(data).cast("B"), levels)
     validity = pa.py_buffer(np.packbits(levels, bitorder="little")) if nulls else None
     return pa.Array.from_buffers(kind, rows, [validity, data], nulls)

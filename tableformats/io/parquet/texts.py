@@ -1,8 +1,8 @@
 """Texts of data pages, without Arrow's decoder: it takes thrice as long as decompressing them does.
 
-Most texts of PLAIN pages are copied as they are found. Of others it is first seen where each text is, and an array of
-some of them is made when it is asked for: what is not wanted is never copied. Only columns at the top without repeated
-values are read so, with texts that are PLAIN or codes of a dictionary.
+Texts that are wanted are copied one behind another. Where they have very many bytes, it is first seen where each one
+is, and an array of some of them is made when it is asked for. Only columns at the top without repeated values are read
+so, with texts that are PLAIN or codes of a dictionary.
 Source: Parquet format, Encodings.md, "Data Pages".
 """
 
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from ...runtime.concurrency import cached_property
 from ._texts import coded_places, copy_texts, plain_places, plain_texts
 from .data_pages import PLAIN, StoredPage, decompress
 from .page_values import check_dictionary, codes_of, values_of
@@ -28,10 +29,10 @@ if TYPE_CHECKING:
 __all__ = ["StoredTexts", "dictionary_texts", "texts_of"]
 
 _LENGTH_BYTES = 4
-_MOST_COPIED = 1 << 30
-"""Texts of pages of more bytes are not copied at once: Arrow's offsets have 32 bits."""
-_FEWEST_COPIED = 0.75
-"""The share of the rows from which on PLAIN texts are copied at once: the memory has room for all of them."""
+_MOST_COPIED, _MOST_CODED = 1 << 30, 64 << 20
+"""Texts of more bytes are not copied at once: Arrow's offsets have 32 bits; a few codes may stand for long texts."""
+_MOST_ROWS = 0.75
+"""The share of the rows from which on the memory for all texts of PLAIN pages is kept for those that are wanted."""
 
 
 class StoredTexts:
@@ -83,7 +84,7 @@ class StoredTexts:
 
 
 class CopiedTexts(StoredTexts):
-    """Some texts of PLAIN pages, copied.
+    """Some texts of a column chunk, copied.
 
     Parameters
     ----------
@@ -134,61 +135,114 @@ def texts_of(
     if dictionary is not None and any(page.has_codes for page in pages):
         entries = _Dictionary(dictionary, column.codec)
     decompress(pages, column.codec)
-    counts = [p.rows if one is None else int(np.count_nonzero(one)) for p, one in zip(pages, chosen, strict=True)]
-    is_plain = all(page.encoding == PLAIN for page in pages)
-    if is_plain and sum(counts) >= _FEWEST_COPIED * sum(page.rows for page in pages):
-        if sum(len(page.values(column.codec)) for page in pages) <= _MOST_COPIED:
-            return _copied(kind, column, pages, counts, chosen)
-    starts, ends = np.empty(sum(counts), np.int64), np.zeros(sum(counts) + 1, np.int64)
-    at, values, defined = 0, [], []
-    for page, count, wanted in zip(pages, counts, chosen, strict=True):
-        stop = at + count
-        place = starts[at:stop], ends[at : stop + 1]
-        found, levels = _read_page(page, column, entries, wanted, place)
-        values.append((found, count))
-        defined.append(np.ones(count, np.uint8) if levels is None else levels)
-        at = stop
-    return StoredTexts(kind, values, starts, ends, np.concatenate(defined) if column.is_optional else None)
+    found = [_Page(page, column, entries, wanted) for page, wanted in zip(pages, chosen, strict=True)]
+    coded = sum(page.num_bytes for page in found if page.has_places)
+    if coded <= _MOST_CODED and sum(page.num_bytes for page in found) <= _MOST_COPIED:
+        return _copied(kind, found, column.is_optional)
+    return _stored(kind, found, column.is_optional)
 
 
-def _copied(
-    kind: pa.DataType, column: Any, pages: Sequence[StoredPage], counts: Sequence[int], chosen: Sequence[Mask | None]
-) -> CopiedTexts:
-    """Some texts of PLAIN pages: of each page so many."""
-    edges = np.cumsum([0, *counts]).tolist()
-    levels = [np.ones(page.rows, np.uint8) for page in pages]
-    found = [values_of(page, column, part) for page, part in zip(pages, levels, strict=True)]
-    offsets = pa.allocate_buffer((edges[-1] + 1) * _LENGTH_BYTES)
-    data = pa.allocate_buffer(sum(max(len(values) - _LENGTH_BYTES * count, 0) for values, count in found))
+class _Page:
+    """A page and its texts that are wanted.
+
+    Attributes
+    ----------
+    num_rows, count : int
+        The rows of the page, and how many are wanted.
+    values : memoryview
+        The bytes that hold them.
+    num_bytes : int
+        How many bytes they have; of a PLAIN page, all of its texts.
+    has_places : bool
+        Whether it is known where each text is.
+    defined : uint8[count] or None
+        0 for NULL. None: none is.
+    """
+
+    def __init__(self, page: StoredPage, column: Any, entries: _Dictionary | None, wanted: Mask | None) -> None:
+        levels = np.empty(page.rows, np.uint8)
+        self.values, present = values_of(page, column, levels)
+        self.num_rows, self._wanted = page.rows, wanted
+        self._defined = None if present == page.rows else levels
+        self.count = page.rows if wanted is None else int(np.count_nonzero(wanted))
+        self.has_places = page.encoding != PLAIN
+        if not self.has_places:
+            self.num_bytes = max(len(self.values) - _LENGTH_BYTES * present, 0)
+            return
+        if entries is None:
+            raise ValueError("a page has codes, and its column chunk no dictionary")
+        self._codes, self._entries = codes_of(self.values, present), entries
+        self.values = entries.values
+        self.num_bytes = int(self.places[1][-1])
+
+    @cached_property
+    def places(self) -> tuple[Int64, Int64]:
+        """int64[count], int64[count + 1]: where the texts begin in :attr:`values`, and their ends one after another."""
+        starts, ends = np.empty(self.count, np.int64), np.zeros(self.count + 1, np.int64)
+        if self.has_places:
+            entries = self._entries
+            coded_places(
+                self._codes, entries.starts, entries.ends, self.num_rows, self._defined, self._wanted, starts, ends
+            )
+        else:
+            plain_places(self.values, self.num_rows, self._defined, self._wanted, starts, ends)
+        return starts, ends
+
+    def copy(self, offsets: npt.NDArray[np.int32], out: memoryview) -> None:
+        """Copy the texts to ``out``, from ``offsets[0]`` on; the others of ``offsets`` (int32[count + 1]) are set."""
+        if not self.has_places:
+            plain_texts(self.values, self.num_rows, self._defined, self._wanted, offsets, out)
+            return
+        starts, ends = self.places
+        first = int(offsets[0])
+        copy_texts(self.values, starts, ends, out[first : first + self.num_bytes])
+        offsets[:] = ends + first
+
+    @property
+    def defined(self) -> Mask | None:
+        if self._defined is None or self._wanted is None:
+            return self._defined
+        return self._defined[self._wanted.view(bool)]
+
+
+def _copied(kind: pa.DataType, pages: Sequence[_Page], is_optional: bool) -> CopiedTexts:
+    """The texts of ``pages``, copied."""
+    edges = np.cumsum([0, *(page.count for page in pages)]).tolist()
+    offsets, size = pa.allocate_buffer((edges[-1] + 1) * _LENGTH_BYTES), sum(page.num_bytes for page in pages)
+    are_most = edges[-1] >= _MOST_ROWS * sum(page.num_rows for page in pages)
+    # Memory that is not written takes no time.
+    data: Any = pa.allocate_buffer(size) if are_most else np.empty(size, np.uint8)
     places, out = np.frombuffer(offsets, np.int32), memoryview(data).cast("B")
     places[0] = 0
-    parts = zip(pages, levels, found, chosen, pairwise(edges), strict=True)
-    for page, part, (values, count), wanted, (start, stop) in parts:
-        plain_texts(values, page.rows, None if count == page.rows else part, wanted, places[start : stop + 1], out)
-    defined = np.concatenate(
-        [part if w is None else part[w.view(bool)] for part, w in zip(levels, chosen, strict=True)]
-    )
-    nulls = len(defined) - int(np.count_nonzero(defined))
-    validity = pa.py_buffer(np.packbits(defined, bitorder="little")) if nulls else None
+    for page, (start, stop) in zip(pages, pairwise(edges), strict=True):
+        page.copy(places[start : stop + 1], out)
+    if not are_most:
+        data = pa.py_buffer(data[: places[-1]].copy())
+    defined = _defined(pages) if is_optional else None
+    validity, nulls = None, 0
+    if defined is not None and not defined.all():
+        validity = pa.py_buffer(np.packbits(defined, bitorder="little"))
+        nulls = len(defined) - int(np.count_nonzero(defined))
     return CopiedTexts(pa.Array.from_buffers(kind, edges[-1], [validity, offsets, data], nulls))
 
 
-def _read_page(
-    page: StoredPage, column: Any, entries: _Dictionary | None, wanted: Mask | None, place: tuple[Int64, Int64]
-) -> tuple[memoryview, Mask | None]:
-    """See where the wanted texts of a page are. The bytes that hold them, and which of them are no NULL; None: all."""
-    levels = np.empty(page.rows, np.uint8)
-    values, count = values_of(page, column, levels)
-    defined = None if count == page.rows else levels
-    if page.encoding == PLAIN:
-        plain_places(values, page.rows, defined, wanted, *place)
-    elif entries is None:
-        raise ValueError("a page has codes, and its column chunk no dictionary")
-    else:
-        codes = codes_of(values, count)
-        coded_places(codes, entries.starts, entries.ends, page.rows, defined, wanted, *place)
-        values = entries.values
-    return values, defined if defined is None or wanted is None else defined[wanted.view(bool)]
+def _stored(kind: pa.DataType, pages: Sequence[_Page], is_optional: bool) -> StoredTexts:
+    """The texts of ``pages``, not copied."""
+    starts = np.concatenate([page.places[0] for page in pages])
+    sizes = np.cumsum([0, *(page.places[1][-1] for page in pages)])
+    ends = [page.places[1][1:] + before for page, before in zip(pages, sizes, strict=False)]
+    defined = _defined(pages) if is_optional else None
+    stored = [(page.values, page.count) for page in pages]
+    return StoredTexts(kind, stored, starts, np.concatenate([np.zeros(1, np.int64), *ends]), defined)
+
+
+def _defined(pages: Sequence[_Page]) -> Mask | None:
+    """uint8[n]: 0 for each text of ``pages`` that is NULL. None: none is."""
+    found = [page.defined for page in pages]
+    if all(part is None for part in found):
+        return None
+    parts = zip(pages, found, strict=True)
+    return np.concatenate([np.ones(page.count, np.uint8) if part is None else part for page, part in parts])
 
 
 def dictionary_texts(kind: pa.DataType, page: StoredPage, codec: int) -> pa.Array:

@@ -63,7 +63,7 @@ class ReadPages:
         """Where runs of rows are among those of all pages."""
         before = np.cumsum(self.counts) - self.counts
         if (self.starts == before + self.starts[0]).all():  # no page is left out
-            return runs - self.starts[0]
+            return runs - self.starts[0] if self.starts[0] else runs
         page = np.searchsorted(self.starts, runs[:, 0], "right") - 1
         return runs - (self.starts - before)[page, np.newaxis]
 

@@ -13,6 +13,7 @@ from collections.abc import Callable
 import pyarrow as pa
 from pyarrow import types
 
+from ....columnar.coded_texts import without_dictionary
 from ....schema import DecimalType, FixedType, PrimitiveType, Type, arrow_type
 
 __all__ = ["can_read", "cast_values", "storage_of", "without_views"]
@@ -78,7 +79,7 @@ def cast_values(values: pa.Array, kind: Type) -> pa.Array:
     while isinstance(values, pa.ExtensionArray):
         values = values.storage
     if types.is_dictionary(values.type):
-        values = values.dictionary_decode()
+        values = without_dictionary(values)
     if values.type == target:
         return values
     if types.is_null(values.type):
