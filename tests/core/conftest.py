@@ -46,3 +46,8 @@ def rows(request: pytest.FixtureRequest) -> ModuleType:
 @pytest.fixture(scope="session", params=twins("key_filter"))
 def key_filter(request: pytest.FixtureRequest) -> ModuleType:
     return request.param
+
+
+@pytest.fixture(scope="session", params=twins("coded_texts"))
+def coded_texts(request: pytest.FixtureRequest) -> ModuleType:
+    return request.param

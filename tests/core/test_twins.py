@@ -12,7 +12,7 @@ import pytest
 from tableformats._core import reference
 
 
-@pytest.mark.parametrize("name", ["pruning", "bitmap", "filekeys", "paths", "rows", "key_filter"])
+@pytest.mark.parametrize("name", ["pruning", "bitmap", "filekeys", "paths", "rows", "key_filter", "coded_texts"])
 def test_stub_and_reference_have_the_same_parameters(name: str) -> None:
     stub = ast.parse((Path(reference.__file__).parent / f"{name}.pyi").read_text())
     functions = [node for node in ast.walk(stub) if isinstance(node, ast.FunctionDef)]
@@ -25,7 +25,7 @@ def test_stub_and_reference_have_the_same_parameters(name: str) -> None:
         assert [argument.arg for argument in arguments] == parameters, function.name
 
 
-@pytest.mark.parametrize("name", ["pruning", "bitmap", "filekeys", "paths", "rows", "key_filter"])
+@pytest.mark.parametrize("name", ["pruning", "bitmap", "filekeys", "paths", "rows", "key_filter", "coded_texts"])
 def test_stub_and_compiled_module_have_the_same_parameters(name: str) -> None:
     """Cython puts the signature on the first line of each docstring."""
     owner = importlib.import_module(f"tableformats._core.{name}")

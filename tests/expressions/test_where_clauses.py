@@ -13,6 +13,7 @@ import pytest
 import tableformats as tf
 from tableformats.errors import InvalidPredicateError, UnsupportedFeatureError
 from tests.expressions import where_clauses
+from tests.support import examples
 
 deltalake = pytest.importorskip("deltalake", reason="needs the extra [test]")
 
@@ -40,8 +41,9 @@ def test_every_clause_has_an_answer() -> None:
 
 
 def test_clauses_give_the_rows_of_spark(table: tf.Table) -> None:
+    """One of two clauses for each change, and all at night."""
     wrong = []
-    for clause in EVERY:
+    for clause in EVERY if examples.EVERY else EVERY[::2]:
         found = table.scan(clause, columns=["id"]).to_arrow()["id"].to_pylist()
         if sorted(found) != ids(ANSWERS[clause]):
             wrong.append(clause)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any
 
+import cramjam
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -14,6 +16,7 @@ from hypothesis import strategies as st
 
 from tableformats.io._thrift import read_struct_at
 from tableformats.io._thrift_write import write_struct
+from tableformats.io.parquet import data_pages
 from tableformats.io.parquet._page_heads import PageHead
 from tableformats.io.parquet._page_values import decompress_pages, mark_runs, read_fixed_width
 from tableformats.io.parquet.data_pages import StoredPage, decompress
@@ -26,6 +29,7 @@ TRUE, FALSE, I32, I64, BINARY, STRUCT = 1, 2, 5, 6, 8, 12
 DATA, DICTIONARY, DATA_V2 = 0, 2, 3
 PLAIN, RLE, RLE_DICTIONARY = 0, 3, 8
 INT32, INT64, FLOAT, DOUBLE = 1, 2, 4, 5
+NONE, SNAPPY = 0, 1
 FORMS = {INT32: "<i", INT64: "<q", FLOAT: "<f", DOUBLE: "<d"}
 KINDS = {INT32: pa.int32(), INT64: pa.int64(), FLOAT: pa.float32(), DOUBLE: pa.float64()}
 Fields = dict[int, tuple[int, Any]]
@@ -46,13 +50,19 @@ def numbers(fields: Sequence[int]) -> Fields:
     return {key: (I32, value) for key, value in enumerate(fields, 1)}
 
 
-def data_page(values: bytes, defined: Sequence[int] | None, rows: int, encoding: int, version: int) -> bytes:
+def data_page(
+    values: bytes, defined: Sequence[int] | None, rows: int, encoding: int, version: int, codec: int = NONE
+) -> bytes:
     levels = b"" if defined is None else packed(defined, 1)
+    if defined and all(defined):
+        levels = repeated(1, rows, 1)
+    compress = bytes if codec == NONE else lambda data: bytes(cramjam.snappy.compress_raw(data))
     if version == 2:
         counts = [rows, 0, rows, encoding, len(levels), 0]
-        return page_bytes(DATA_V2, levels + values, {**numbers(counts), 7: (FALSE, False)})
-    prefix = b"" if defined is None else struct.pack("<i", len(levels)) + levels
-    return page_bytes(DATA, prefix + values, numbers([rows, encoding, RLE, RLE]))
+        fields = {**numbers(counts), **({7: (FALSE, False)} if codec == NONE else {})}
+        return page_bytes(DATA_V2, levels + compress(values), fields, len(levels) + len(values))
+    body = values if defined is None else struct.pack("<i", len(levels)) + levels + values
+    return page_bytes(DATA, compress(body), numbers([rows, encoding, RLE, RLE]), len(body))
 
 
 def all_rows(pages: Sequence[StoredPage]) -> Any:
@@ -71,9 +81,10 @@ VALUES = st.lists(st.none() | st.integers(-(2**31), 2**31 - 1), max_size=40)
 
 
 @st.composite
-def chunks(draw: st.DrawFn) -> tuple[int, bool, list[int | None], list[bytes], bytes | None]:
-    """A physical type, whether the column is optional, its values, its pages, and its dictionary."""
+def chunks(draw: st.DrawFn) -> tuple[PageColumn, list[int | None], list[bytes], bytes | None]:
+    """A column, its values, its pages, and its dictionary."""
     physical, is_optional = draw(st.sampled_from([INT32, INT64])), draw(st.booleans())
+    codec = draw(st.sampled_from([NONE, SNAPPY]))
     form, every, pages = FORMS[physical], [], []
     entries = draw(st.lists(st.integers(-(2**31), 2**31 - 1), min_size=1, max_size=5))
     has_dictionary = draw(st.booleans())
@@ -87,24 +98,26 @@ def chunks(draw: st.DrawFn) -> tuple[int, bool, list[int | None], list[bytes], b
         stored = b"".join(struct.pack(form, value) for value in known)
         if is_coded:
             stored = bytes([3]) + packed([entries.index(value) for value in known], 3)
-        pages.append(data_page(stored, defined, len(values), RLE_DICTIONARY if is_coded else PLAIN, version))
+        pages.append(data_page(stored, defined, len(values), RLE_DICTIONARY if is_coded else PLAIN, version, codec))
         every += values
     dictionary = b"".join(struct.pack(form, entry) for entry in entries)
-    head = page_bytes(DICTIONARY, dictionary, numbers([len(entries), PLAIN]))
-    return physical, is_optional, every, pages, head if has_dictionary else None
+    body = dictionary if codec == NONE else bytes(cramjam.snappy.compress_raw(dictionary))
+    head = page_bytes(DICTIONARY, body, numbers([len(entries), PLAIN]), len(dictionary))
+    return column(physical, is_optional, codec), every, pages, head if has_dictionary else None
 
 
 @settings(max_examples=examples(500), deadline=None)
 @given(chunks(), st.data())
 def test_values_of_pages(
-    chunk: tuple[int, bool, list[int | None], list[bytes], bytes | None], data: st.DataObject
+    chunk: tuple[PageColumn, list[int | None], list[bytes], bytes | None], data: st.DataObject
 ) -> None:
-    physical, is_optional, every, pages, dictionary = chunk
+    stored_column, every, pages, dictionary = chunk
+    physical = stored_column.physical_type
     runs = data.draw(st.composite(some_runs)(len(every)))
     values = [value for start, stop in runs.tolist() for value in every[start:stop]]
     found = fixed_width_values(
         KINDS[physical],
-        column(physical, is_optional),
+        stored_column,
         [StoredPage(page, 0) for page in pages],
         None if dictionary is None else StoredPage(dictionary, 0),
         runs,
@@ -121,9 +134,9 @@ def test_values_of_pages(
 @settings(max_examples=examples(300), deadline=None)
 @given(chunks(), st.data())
 def test_damaged_pages_are_values_or_an_error(
-    chunk: tuple[int, bool, list[int | None], list[bytes], bytes | None], data: st.DataObject
+    chunk: tuple[PageColumn, list[int | None], list[bytes], bytes | None], data: st.DataObject
 ) -> None:
-    physical, is_optional, _, pages, dictionary = chunk
+    stored_column, _, pages, dictionary = chunk
     number = data.draw(st.integers(0, len(pages) - 1))
     page = bytearray(pages[number])
     for _ in range(data.draw(st.integers(1, 3))):
@@ -134,7 +147,7 @@ def test_damaged_pages_are_values_or_an_error(
             return
         entries = None if dictionary is None else StoredPage(dictionary, 0)
         runs = all_rows(found)
-        fixed_width_values(KINDS[physical], column(physical, is_optional), found, entries, runs).validate(full=True)
+        fixed_width_values(KINDS[stored_column.physical_type], stored_column, found, entries, runs).validate(full=True)
     except ValueError:
         pass
 
@@ -182,26 +195,69 @@ def test_what_kernels_refuse() -> None:
     page = StoredPage(data_page(bytes(8), None, 2, PLAIN, 1), 0)
     levels, out, runs = np.empty(2, np.uint8), np.empty(8, np.uint8), np.array([[0, 2]], np.int64)
     with pytest.raises(ValueError, match="a page was not decompressed"):
-        read_fixed_width([page], False, 4, b"", runs, out, levels)
+        read_fixed_width([page], None, False, 4, b"", runs, out, levels)
     decompress([page], 0)
-    assert read_fixed_width([page], False, 4, b"", runs, out, levels) == 0
-    assert read_fixed_width([page, page], False, 4, b"", runs + 1, out, levels) == 0
+    assert read_fixed_width([page], None, False, 4, b"", runs, out, levels) == 0
+    assert read_fixed_width([page, page], None, False, 4, b"", runs + 1, out, levels) == 0
     with pytest.raises(ValueError, match="width must be 4 or 8"):
-        read_fixed_width([page], False, 2, b"", runs, out[:4], levels)
+        read_fixed_width([page], None, False, 2, b"", runs, out[:4], levels)
     with pytest.raises(ValueError, match="out"):
-        read_fixed_width([page], False, 4, b"", runs, out[:4], levels)
+        read_fixed_width([page], None, False, 4, b"", runs, out[:4], levels)
     with pytest.raises(ValueError, match="levels"):
-        read_fixed_width([page], False, 4, b"", runs, out[:4], levels[:1])
+        read_fixed_width([page], None, False, 4, b"", runs, out[:4], levels[:1])
     for wrong in (runs + 1, runs + 2):
         with pytest.raises(ValueError, match="pages have only 2 rows"):
-            read_fixed_width([page], False, 4, b"", wrong, out, levels)
+            read_fixed_width([page], None, False, 4, b"", wrong, out, levels)
     with pytest.raises(ValueError, match="pages have only 0 rows"):
-        read_fixed_width([], False, 4, b"", runs, out, levels)
+        read_fixed_width([], None, False, 4, b"", runs, out, levels)
     for places, number in (([[1, 1]], 0), ([[-1, 1]], 0), ([[2, 1]], 0), ([[0, 2], [1, 3]], 1)):
         with pytest.raises(ValueError, match=rf"runs\[{number}\] does not ascend"):
-            read_fixed_width([page], False, 4, b"", np.array(places, np.int64), out, levels)
+            read_fixed_width([page], None, False, 4, b"", np.array(places, np.int64), out, levels)
     with pytest.raises(ValueError, match="runs"):
-        read_fixed_width([page], False, 4, b"", np.array([[0, 1, 2]], np.int64), out, levels)
+        read_fixed_width([page], None, False, 4, b"", np.array([[0, 1, 2]], np.int64), out, levels)
+
+
+ALL_DEFINED = [1] * 40
+
+
+@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize(
+    ("rows", "runs", "is_there"),
+    [
+        (ALL_DEFINED, [[0, 80]], True),
+        (ALL_DEFINED, [[0, 31], [40, 80]], True),
+        (ALL_DEFINED, [[0, 29], [40, 80]], False),
+        (ALL_DEFINED, [[1, 2], [3, 39], [41, 80]], True),
+        (None, [[0, 80]], True),
+        ([0, 0] + [1] * 38, [[0, 80]], False),
+    ],
+)
+def test_most_pages_are_decompressed_to_the_place_of_their_values(
+    version: int, rows: list[int] | None, runs: list[list[int]], is_there: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last one is kept, so the first of two; not where more than a quarter is not wanted, or rows are NULL."""
+    asked: list[int] = []
+
+    def into(stored: memoryview, out: memoryview) -> int:
+        asked.append(np.frombuffer(out, np.uint8).__array_interface__["data"][0])
+        return int(cramjam.snappy.decompress_raw_into(stored, out))
+
+    monkeypatch.setattr(data_pages, "_snappy", lambda: SimpleNamespace(decompress_raw_into=into))
+    values = list(range(100, 180))
+    stored = [struct.pack("<40q", *values[:40]), struct.pack("<40q", *values[40:])]
+    first = b"".join(stored[0][8 * i : 8 * i + 8] for i in range(40) if rows is None or rows[i])
+    levels = None if rows is None else ALL_DEFINED
+    pages = [
+        data_page(first, rows, 40, PLAIN, version, SNAPPY),
+        data_page(stored[1], levels, 40, PLAIN, version, SNAPPY),
+    ]
+    places = np.array(runs, np.int64)
+    kept = column(INT64, rows is not None, SNAPPY)
+    found = fixed_width_values(pa.int64(), kept, [StoredPage(page, 0) for page in pages], None, places)
+    wanted = [i for start, stop in runs for i in range(start, stop)]
+    assert found.to_pylist() == [None if i < 40 and rows and not rows[i] else values[i] for i in wanted]
+    start = found.buffers()[1].address
+    assert len(asked) == 2 and (start - 64 <= asked[1] <= start) == is_there
 
 
 @pytest.mark.parametrize(

@@ -181,8 +181,8 @@ MUTANTS = (
     Mutant(
         "copied-texts-are-never-null",
         "core:_copied",
-        "if nulls else None",
-        "if not nulls else None",
+        "defined is not None and not defined.all()",
+        "defined is not None and defined.all()",
         "NULL becomes the empty text",
         _WHOLE,
     ),
@@ -244,9 +244,9 @@ MUTANTS = (
     ),
     Mutant(
         "texts-that-are-left-out-leave-their-nulls",
-        "core:_copied",
-        "part if w is None else part[w.view(bool)]",
-        "part if w is None else part[: int(w.sum())]",
+        "core:_Page.defined",
+        "self._defined[self._wanted.view(bool)]",
+        "self._defined[: self.count]",
         "NULLs of copied texts are those of other rows",
         _DELETED,
     ),

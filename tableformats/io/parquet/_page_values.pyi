@@ -19,6 +19,7 @@ def decompress_pages(
 ) -> None: ...
 def read_fixed_width(
     pages: list[StoredPage],
+    into: Callable[[memoryview, memoryview], int] | None,
     is_optional: bool,
     width: int,
     entries: Buffer,
@@ -27,6 +28,12 @@ def read_fixed_width(
     levels: UInt8,
 ) -> int: ...
 def read_coded_rows(
-    pages: list[StoredPage], is_optional: bool, entry_count: int, runs: Int64, out: Buffer, levels: UInt8
+    pages: list[StoredPage],
+    into: Callable[[memoryview, memoryview], int] | None,
+    is_optional: bool,
+    entry_count: int,
+    runs: Int64,
+    out: Buffer,
+    levels: UInt8,
 ) -> int: ...
 def mark_runs(runs: Int64, out: UInt8) -> None: ...

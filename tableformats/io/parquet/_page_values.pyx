@@ -13,7 +13,7 @@ Bit-Packing Hybrid".
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
-from libc.string cimport memcpy, memset
+from libc.string cimport memcpy, memmove, memset
 
 import numpy as np
 
@@ -29,6 +29,8 @@ cdef enum:
     PLAIN = 0
     LENGTH_BYTES = 4
     CODE_BYTES = 4
+    # The levels of a page without NULLs take fewer bytes.
+    MOST_PREFIX = 16
     # So many values are copied one by one: to call memcpy takes longer.
     FEW = 16
     # So few are copied as a block of so many, where there is room: how long a short run is cannot be predicted.
@@ -188,18 +190,57 @@ def decompress_pages(list pages not None, object into not None, uint8_t[::1] roo
         What each page has before compression; ``page.cached`` becomes its part.
     """
     cdef PageHead page
-    cdef object whole = memoryview(room), part, stored
+    cdef object whole = memoryview(room)
     cdef Py_ssize_t at = 0, stop
     for page in pages:
         stop = at + page.size - page.level_bytes
-        part = whole[at:stop]
-        stored = memoryview(page.block)[page.body_start + page.level_bytes : page.stop]
-        made = into(stored, part)
-        if made != stop - at:
-            raise ValueError(f"a page has {made} bytes where its head says {stop - at}")
-        page.cached = part
+        page.cached = decompressed(page, into, whole[at:stop])
         at = stop
     expect(room.shape[0], at, "room")
+
+
+cdef object decompressed(PageHead page, object into, object room):
+    """``room``, filled with what follows the levels of a page."""
+    made = into(memoryview(page.block)[page.body_start + page.level_bytes : page.stop], room)
+    if made != len(room):
+        raise ValueError(f"a page has {made} bytes where its head says {len(room)}")
+    return room
+
+
+cdef class _Opener:
+    """Gets at what follows the levels of pages, before compression; some are decompressed to a place of ``out``."""
+
+    cdef object into, whole, room
+    cdef uint8_t[::1] out
+    cdef uint8_t saved[MOST_PREFIX]
+    cdef int64_t saved_at, saved_size
+
+    def __cinit__(self, object into, uint8_t[::1] out):
+        self.into, self.out, self.whole, self.room = into, out, memoryview(out), memoryview(b"")
+
+    cdef object open(self, PageHead page):
+        """It stays until the next page is opened, at least."""
+        if page.cached is not None:
+            return page.cached
+        if self.into is None:
+            raise ValueError("a page was not decompressed")
+        cdef Py_ssize_t size = page.size - page.level_bytes
+        if len(self.room) < size:
+            self.room = memoryview(np.empty(size, np.uint8))
+        return decompressed(page, self.into, self.room[:size])
+
+    cdef object open_at(self, PageHead page, int64_t at, int64_t prefix):
+        """It begins at ``at``. :meth:`restore` brings back what the prefix is written over."""
+        if self.into is None:
+            raise ValueError("a page was not decompressed")
+        self.saved_at, self.saved_size = at, prefix
+        if prefix:
+            memcpy(self.saved, &self.out[at], prefix)
+        return decompressed(page, self.into, self.whole[at : at + page.size - page.level_bytes])
+
+    cdef void restore(self) noexcept:
+        if self.saved_size:
+            memcpy(&self.out[self.saved_at], self.saved, self.saved_size)
 
 
 cdef struct Values:
@@ -238,14 +279,17 @@ cdef struct Stored:
     int width
 
 
-def read_fixed_width(list pages not None, bint is_optional, int width, const uint8_t[::1] entries not None,
-                     const int64_t[:, ::1] runs not None, uint8_t[::1] out not None, uint8_t[::1] levels not None):
+def read_fixed_width(list pages not None, object into, bint is_optional, int width,
+                     const uint8_t[::1] entries not None, const int64_t[:, ::1] runs not None,
+                     uint8_t[::1] out not None, uint8_t[::1] levels not None):
     """Some values, of 4 or 8 bytes each, of pages that are PLAIN or codes of a dictionary; returns how many are NULL.
 
     Parameters
     ----------
     pages : list of PageHead
-        ``cached`` holds what follows the levels, before compression.
+        ``cached`` holds what follows the levels, before compression, where that is kept.
+    into : callable or None
+        As of :func:`decompress_pages`: decompresses the pages for which it is not kept. None: there are none.
     is_optional : bool
         Whether the pages have definition levels.
     entries : uint8[n * width]
@@ -253,31 +297,34 @@ def read_fixed_width(list pages not None, bint is_optional, int width, const uin
     runs : int64[k, 2]
         The rows that are wanted, counted from the first one of the first page: of each run the first row, and that
         after the last one; ascending, apart.
-    out : uint8[wanted * width]
-        Gets their values; that of NULL is 0.
+    out : uint8[any + wanted * width]
+        The end gets their values; that of NULL is 0. What is before it is arbitrary. With a few bytes there, for the
+        levels of a page, most pages are decompressed to where their values go.
     levels : uint8[wanted]
         Where a row is NULL: gets 0 for each one that is, 1 for the others. Otherwise it is left as it is.
     """
     if width not in (4, 8):
         raise ValueError("width must be 4 or 8")
     cdef int64_t count = entries.shape[0] // width
-    return read_pages(pages, is_optional, width, &entries[0] if count else NULL, count, runs, out, levels)
+    return read_pages(pages, into, is_optional, width, &entries[0] if count else NULL, count, runs, out, levels)
 
 
-def read_coded_rows(list pages not None, bint is_optional, int64_t entry_count, const int64_t[:, ::1] runs not None,
-                    uint8_t[::1] out not None, uint8_t[::1] levels not None):
+def read_coded_rows(list pages not None, object into, bint is_optional, int64_t entry_count,
+                    const int64_t[:, ::1] runs not None, uint8_t[::1] out not None, uint8_t[::1] levels not None):
     """As :func:`read_fixed_width`, but ``out`` gets codes of 4 bytes, each below ``entry_count``. No page is PLAIN."""
     cdef PageHead page
     for page in pages:
         if page.encoding == PLAIN:
             raise ValueError("a page has no codes")
-    return read_pages(pages, is_optional, CODE_BYTES, NULL, entry_count, runs, out, levels)
+    return read_pages(pages, into, is_optional, CODE_BYTES, NULL, entry_count, runs, out, levels)
 
 
-cdef int64_t read_pages(list pages, bint is_optional, int width, const uint8_t *entries, int64_t entry_count,
+cdef int64_t read_pages(list pages, object into, bint is_optional, int width, const uint8_t *entries, int64_t entry_count,
                         const int64_t[:, ::1] runs, uint8_t[::1] out, uint8_t[::1] levels) except -1:
     """The values of pages, of so many bytes each; or their codes, where there are no entries."""
-    expect(out.shape[0], levels.shape[0] * width, "out")
+    cdef int64_t front = out.shape[0] - levels.shape[0] * width
+    if front < 0:
+        expect(out.shape[0], levels.shape[0] * width, "out")
     expect(runs.shape[1], 2, "runs")
     cdef int64_t wanted = expect_runs(runs), first = 0, done = 0, nulls = 0, most = 0, bad, at, start, stop
     expect(levels.shape[0], wanted, "levels")
@@ -290,14 +337,29 @@ cdef int64_t read_pages(list pages, bint is_optional, int width, const uint8_t *
         most = max(most, page.rows)
     cdef uint32_t[::1] codes = np.empty(max(most, 1), np.uint32)
     cdef uint8_t[::1] defined = np.empty(max(most, 1), np.uint8)
-    cdef bint are_set = False
+    cdef bint are_set = False, is_there
+    cdef _Opener opener = _Opener(into, out)
+    cdef uint8_t *target = &out[front] if wanted else NULL
+    cdef int64_t prefix, place
     for page in pages:
         if page.rows == 0:
             continue
-        if page.cached is None:
-            raise ValueError("a page was not decompressed")
-        body = page.cached
+        prefix = page.size - page.level_bytes - <int64_t>page.rows * width
+        # Whether it looks as if its values could be decompressed to their place: the page has as many as rows.
+        is_there = (
+            page.cached is None and page.encoding == PLAIN and done + page.rows <= wanted
+            and 0 <= prefix <= min(front + done * width, MOST_PREFIX)
+            and 4 * rows_within(runs, run, first, first + page.rows) >= 3 * page.rows
+        )
+        place = front + done * width
+        body = opener.open_at(page, place - prefix, prefix) if is_there else opener.open(page)
         found = values_of(page, body, is_optional, &defined[0])
+        if is_there:
+            is_there = found.count == page.rows and found.data == &out[place]
+            if not is_there:  # the page has NULLs, which happen to make it as long
+                body = bytes(body)
+                found = values_of(page, body, is_optional, &defined[0])
+            opener.restore()
         stored.data, stored.codes, stored.width = found.data, NULL, width
         if page.encoding == PLAIN:
             if found.size // width < found.count:
@@ -321,17 +383,19 @@ cdef int64_t read_pages(list pages, bint is_optional, int width, const uint8_t *
                 if found.count < page.rows:
                     at += count_ones(&defined[start], max(runs[run, 0] - first, start) - start)
                 start, stop = max(runs[run, 0] - first, start), min(runs[run, 1] - first, page.rows)
-                if found.count == page.rows:
-                    copy_values(&stored, start, stop, page.rows, &out[done * width], wanted - done)
-                    if are_set:
-                        memset(&levels[done], 1, stop - start)
+                if is_there:
+                    memmove(target + done * width, stored.data + start * width, (stop - start) * width)
+                elif found.count == page.rows:
+                    copy_values(&stored, start, stop, page.rows, target + done * width, wanted - done)
                 else:
                     if not are_set:  # the rows before have values; memory that is not written takes no time
                         memset(&levels[0], 1, done)
                         are_set = True
-                    at = copy_defined(&stored, at, &defined[start], stop - start, &out[done * width])
+                    at = copy_defined(&stored, at, &defined[start], stop - start, target + done * width)
                     memcpy(&levels[done], &defined[start], stop - start)
                     nulls += stop - start - count_ones(&levels[done], stop - start)
+                if are_set and found.count == page.rows:
+                    memset(&levels[done], 1, stop - start)
                 done += stop - start
                 start = stop
                 if runs[run, 1] > first + page.rows:
@@ -341,6 +405,15 @@ cdef int64_t read_pages(list pages, bint is_optional, int width, const uint8_t *
     if run < count:
         raise ValueError(f"pages have only {first} rows")
     return nulls
+
+
+cdef int64_t rows_within(const int64_t[:, ::1] runs, Py_ssize_t run, int64_t first, int64_t stop) noexcept:
+    """How many rows of the runs from ``run`` on are from ``first`` to below ``stop``."""
+    cdef int64_t total = 0
+    while run < runs.shape[0] and runs[run, 0] < stop:
+        total += max(min(runs[run, 1], stop) - max(runs[run, 0], first), 0)
+        run += 1
+    return total
 
 
 cdef int64_t expect_runs(const int64_t[:, ::1] runs) except -1:

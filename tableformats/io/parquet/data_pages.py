@@ -8,7 +8,8 @@ here. Sources: parquet.thrift, PageHeader; Parquet format, Compression.md.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
@@ -32,9 +33,13 @@ __all__ = [
     "decompressed",
     "decompresses",
     "decompresses_quickly",
+    "decompression_errors",
+    "decompressor",
 ]
 
 Fields = dict[int, tuple[int, Any]]
+Into = Callable[[memoryview, memoryview], int]
+"""Takes stored bytes and where these go before compression; returns how many bytes it made."""
 DATA_PAGE, DICTIONARY_PAGE, DATA_PAGE_V2 = 0, 2, 3
 PLAIN, RLE, CODES = 0, 3, (2, 8)
 """Encodings; CODES are those whose values are codes of the dictionary."""
@@ -102,24 +107,54 @@ class StoredPage(PageHead):
 
 def decompress(pages: Sequence[StoredPage], codec: int) -> None:
     """Make ``values`` of pages, if they are not kept. Raises as :func:`decompressed` does."""
-    stored: list[StoredPage] = []
-    compressed: list[StoredPage] = []
-    for page in pages:
-        if page.cached is None:
-            (compressed if page.is_compressed(codec) and page.values_size(codec) else stored).append(page)
-    for page in stored:
-        start = page.body_start + page.level_bytes
-        page.cached = memoryview(page.block)[start : start + page.values_size(codec)]
+    compressed = _without_compression(pages, codec)
     if decompresses_quickly(codec):
         room = memoryview(pa.allocate_buffer(sum(page.size - page.level_bytes for page in compressed))).cast("B")
-        try:
+        with decompression_errors():
             decompress_pages(compressed, _snappy().decompress_raw_into, room)
-        except _snappy_error() as error:
-            raise ValueError(f"a page cannot be decompressed: {error}") from error
     else:
         for page in compressed:
             body = page.body[page.level_bytes :]
             page.cached = decompressed(codec, body, page.values_size(codec))
+
+
+def decompressor(pages: Sequence[StoredPage], codec: int) -> Into | None:
+    """What a kernel decompresses ``pages`` with, one after another, without keeping them. None: all are kept.
+
+    The last page is kept, as it is often the first one of the next rows. Raises as :func:`decompressed` does, and what
+    is returned raises what :func:`decompression_errors` expects.
+    """
+    if not decompresses_quickly(codec):
+        decompress(pages, codec)
+        return None
+    _without_compression(pages, codec)
+    decompress(pages[-1:], codec)
+    return _snappy().decompress_raw_into  # type: ignore[no-any-return]
+
+
+def _without_compression(pages: Sequence[StoredPage], codec: int) -> list[StoredPage]:
+    """Make ``values`` of the pages that are stored as they are; returns the others for which they are not kept."""
+    compressed = []
+    for page in pages:
+        if page.cached is None:
+            size = page.values_size(codec)
+            if page.is_compressed(codec) and size:
+                compressed.append(page)
+            else:
+                start = page.body_start + page.level_bytes
+                page.cached = memoryview(page.block)[start : start + size]
+    return compressed
+
+
+@contextmanager
+def decompression_errors() -> Iterator[None]:
+    """Raise what Snappy raises as ValueError."""
+    try:
+        yield
+    except Exception as error:
+        if _snappy() is None or not isinstance(error, _snappy_error()):
+            raise
+        raise ValueError(f"a page cannot be decompressed: {error}") from error
 
 
 def decompresses(codec: int) -> bool:

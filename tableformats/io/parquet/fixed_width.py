@@ -15,7 +15,7 @@ import pyarrow as pa
 from pyarrow import types
 
 from ._page_values import read_coded_rows, read_fixed_width
-from .data_pages import StoredPage, decompress
+from .data_pages import StoredPage, decompression_errors, decompressor
 from .page_values import check_dictionary
 
 if TYPE_CHECKING:
@@ -30,6 +30,8 @@ _WIDTHS = {_INT32: 4, _INT64: 8, _FLOAT: 4, _DOUBLE: 8}
 _KINDS = {_INT32: (pa.int32(), pa.date32()), _INT64: (pa.int64(),), _FLOAT: (pa.float32(),), _DOUBLE: (pa.float64(),)}
 """By physical type, the Arrow types whose values look the same."""
 _CODE_BYTES = 4
+_FRONT = 64
+"""Bytes before the values, for the levels of a page; Arrow wants memory at multiples of it."""
 _I32, _STRUCT = 5, 12
 _CONVERTED, _LOGICAL, _TIMESTAMP, _UNIT = 6, 10, 8, 2
 _CONVERTED_UNITS = {9: "ms", 10: "us"}
@@ -90,20 +92,20 @@ def fixed_width_values(
         check_dictionary(dictionary)
         entries = dictionary.values(column.codec)
     width = _WIDTHS[column.physical_type]
-    decompress(pages, column.codec)
+    into = decompressor(pages, column.codec)
 
     def read(out: memoryview, levels: npt.NDArray[np.uint8]) -> int:
-        return read_fixed_width(list(pages), column.is_optional, width, entries, runs, out, levels)
+        return read_fixed_width(list(pages), into, column.is_optional, width, entries, runs, out, levels)
 
     return _array(kind, width, runs, read)
 
 
 def coded_values(column: Any, pages: Sequence[StoredPage], entries: pa.Array, runs: Runs) -> pa.DictionaryArray:
     """Some values of pages of codes as codes of ``entries``. Raises as :func:`fixed_width_values`."""
-    decompress(pages, column.codec)
+    into = decompressor(pages, column.codec)
 
     def read(out: memoryview, levels: npt.NDArray[np.uint8]) -> int:
-        return read_coded_rows(list(pages), column.is_optional, len(entries), runs, out, levels)
+        return read_coded_rows(list(pages), into, column.is_optional, len(entries), runs, out, levels)
 
     return pa.DictionaryArray.from_arrays(_array(pa.int32(), _CODE_BYTES, runs, read), entries, safe=False)
 
@@ -113,7 +115,8 @@ def _array(
 ) -> pa.Array:
     """The values of ``runs``, which ``read`` writes."""
     rows = int((runs[:, 1] - runs[:, 0]).sum())
-    data, levels = pa.allocate_buffer(rows * width), np.empty(rows, np.uint8)
-    nulls = read(memoryview(data).cast("B"), levels)
+    data, levels = pa.allocate_buffer(_FRONT + rows * width), np.empty(rows, np.uint8)
+    with decompression_errors():
+        nulls = read(memoryview(data).cast("B"), levels)
     validity = pa.py_buffer(np.packbits(levels, bitorder="little")) if nulls else None
-    return pa.Array.from_buffers(kind, rows, [validity, data], nulls)
+    return pa.Array.from_buffers(kind, rows, [validity, data.slice(_FRONT)], nulls)
