@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from tableformats.plugin import OpenOptions, TableFormat, TableNotFoundError, datetimes, importing
@@ -10,7 +10,7 @@ from tableformats.plugin import OpenOptions, TableFormat, TableNotFoundError, da
 from .log.names import LOG_DIRECTORY
 
 if TYPE_CHECKING:
-    from tableformats.plugin import CreateRequest, Storage
+    from tableformats.plugin import CreateRequest, FileInfo, Storage
 
     from .table import DeltaTable
     from .write.transaction import DeltaTransaction
@@ -40,7 +40,7 @@ class DeltaFormat(TableFormat):
         A remote location whose name is that of a metadata file of Iceberg is taken for a file, without a request.
         """
         is_file = not storage.is_local and storage.root.endswith((".metadata.json", ".metadata.json.gz"))
-        return not is_file and _has_log(storage)
+        return not is_file and _first_page(storage) is not None
 
     def open(self, storage: Storage, options: OpenOptions) -> DeltaTable:
         """Open the table at ``storage.root``. The log is listed when a snapshot is requested.
@@ -52,7 +52,8 @@ class DeltaFormat(TableFormat):
         ValueError
             The option ``partition_time_zone`` names no time zone.
         """
-        if not _has_log(storage):
+        first_page = _first_page(storage)
+        if first_page is None:
             raise TableNotFoundError(
                 "the directory holds no Delta table", path=storage.root, hint="A Delta table has a _delta_log directory"
             )
@@ -63,7 +64,6 @@ class DeltaFormat(TableFormat):
             from .table import DeltaTable
 
         zone = _zone(options.format_options.get("partition_time_zone"))
-        first_page = () if storage.is_local else storage.first_page(storage.join(LOG_DIRECTORY))
         return DeltaTable(storage, options.cache, zone, first_page, options.catalog_commits)
 
     def create(self, storage: Storage, options: OpenOptions, request: CreateRequest) -> DeltaTransaction:
@@ -74,16 +74,19 @@ class DeltaFormat(TableFormat):
         from .write.transaction import DeltaTransaction
 
         table = DeltaTable(storage, options.cache)
-        if not (request.replace and _has_log(storage)):
+        if not request.replace or _first_page(storage) is None:
             return DeltaTransaction(table.newest_after, storage, options.cache, request)
         transaction = table.begin()
         transaction.stage_metadata(MetadataChange(create=request))
         return transaction
 
 
-def _has_log(storage: Storage) -> bool:
+def _first_page(storage: Storage) -> Sequence[FileInfo] | None:
+    """What the listing of a remote log begins with; nothing of a local log, which is not listed. None: there is no log."""
     log = storage.join(LOG_DIRECTORY)
-    return storage.is_dir(log) if storage.is_local else bool(storage.first_page(log))
+    if storage.is_local:
+        return () if storage.is_dir(log) else None
+    return storage.first_page(log) or None
 
 
 def _zone(name: object) -> str | None:
