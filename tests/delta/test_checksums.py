@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from tableformats_delta.log.checksums import read_checksum
-from tableformats_delta.log.listing import list_log
+from tableformats_delta.log.checksums import VersionChecksum, read_checksum
+from tableformats_delta.log.listing import LogFile, list_log
 
 import tableformats as tf
 from tableformats.errors import CorruptMetadataError, TableFormatsError
@@ -296,3 +297,62 @@ def test_a_file_that_spark_wrote() -> None:
         recorded = snapshot.format_snapshot.state.checksum  # type: ignore[attr-defined]
         assert recorded is not None
         assert snapshot.scan().plan().report.files_total == recorded.num_files
+
+
+# ---- one file -------------------------------------------------------------------------------------------------------
+
+
+def read(text: str) -> VersionChecksum:
+    storage: Any = SimpleNamespace(read_bytes=lambda path: text.encode())
+    return read_checksum(storage, LogFile(3, "c", 0, 0))
+
+
+@pytest.mark.parametrize(
+    ("content", "found"),
+    [
+        ({}, (None, None, None, None, None)),
+        ({"numFiles": 0, "tableSizeBytes": 0, "numMetadata": 1, "numProtocol": 1}, (None, None, 0, 0, None)),
+        (
+            {"numFiles": 2**63 - 1, "tableSizeBytes": 2**63 - 1, "inCommitTimestampOpt": 2**63 - 1},
+            (None, None, *(2**63 - 1,) * 3),
+        ),
+        ({"protocol": {"minReaderVersion": 1}}, ({"minReaderVersion": 1}, None, None, None, None)),
+        ({"metadata": {"schemaString": "{}"}}, (None, {"schemaString": "{}"}, None, None, None)),
+        ({"metadata": {"id": "t"}}, (None, {"id": "t"}, None, None, None)),
+    ],
+)
+def test_what_a_file_says(content: dict[str, Any], found: tuple[Any, ...]) -> None:
+    one = read(json.dumps(content))
+    numbers = one.num_files, one.size_bytes, one.in_commit_timestamp
+    assert (one.protocol, one.metadata, *numbers, one.file.version) == (*found, 3)
+
+
+@pytest.mark.parametrize(
+    ("content", "named"),
+    [
+        *((text, None) for text in ("", "{", "[]", "7", '{"a":}')),
+        *((f'{{"numMetadata":{value}}}', "numMetadata") for value in ("0", "2", "true", "1.0")),
+        *((f'{{"numProtocol":{value}}}', "numProtocol") for value in ("0", "2")),
+        *(
+            (f'{{"{name}":{value}}}', name)
+            for name in ("numFiles", "tableSizeBytes", "inCommitTimestampOpt")
+            for value in ("-1", str(2**63), "false", "1.5", '"1"', "[]")
+        ),
+        *((f'{{"protocol":{value}}}', "protocol") for value in ("[]", "7", "{}", '{"minReaderVersion":"1"}')),
+        *(
+            (f'{{"metadata":{value}}}', "metadata")
+            for value in (
+                "[]",
+                "{}",
+                '{"schemaString":null}',
+                '{"schemaString":"[]"}',
+                '{"schemaString":"x","id":"t"}',
+                '{"schemaString":7,"id":"t"}',
+            )
+        ),
+    ],
+)
+def test_what_is_no_checksum_file(content: str, named: str | None) -> None:
+    with pytest.raises(CorruptMetadataError, match="the checksum file is damaged") as caught:
+        read(content)
+    assert (caught.value.path, caught.value.field) == ("c", named)

@@ -211,3 +211,11 @@ def test_no_file_and_empty_files() -> None:
     assert commits._of_lines(FILE, lines[0]) is None
     assert isinstance(lines[1], CommitLines)
     assert lines[1].adds.column("path") == pa.array(["b"])
+
+
+def test_a_name_that_is_no_text_in_a_long_commit(tmp_path: Path) -> None:
+    """It is refused as in a short one."""
+    data = text_of(add("a", partitionValues={"p": "1"}, tags={"x": "y" * (1 << 14)}), add("b", tags={"\ud800": "1"}))
+    (tmp_path / "5").write_bytes(data)
+    with pytest.raises(CorruptMetadataError, match="half a surrogate pair"):
+        read_commits(Storage(tmp_path), [LogFile(5, str(tmp_path / "5"), len(data), 0)], full=True)

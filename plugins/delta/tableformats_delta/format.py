@@ -82,7 +82,7 @@ class DeltaFormat(TableFormat):
 
 
 def _first_page(storage: Storage) -> Sequence[FileInfo] | None:
-    """What the listing of a remote log begins with; nothing of a local log, which is not listed. None: there is no log."""
+    """What a listing of a remote log begins with; nothing of a local log, which is not listed. None: there is none."""
     log = storage.join(LOG_DIRECTORY)
     if storage.is_local:
         return () if storage.is_dir(log) else None

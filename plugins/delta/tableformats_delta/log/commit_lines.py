@@ -240,10 +240,11 @@ class _Actions:
 
         kinds = self._columns.kinds(path)
         offsets, entries = self._columns.entries(path)
-        names, values = entries.texts(("name",)), entries.texts(("value",))
+        # A map of Arrow has no null names: those that are no text, of rows that are not usable, become empty.
+        names, values = pc.fill_null(entries.texts(("name",)), scalar("", pa.string())), entries.texts(("value",))
         name_kinds, value_kinds = entries.kinds(("name",)), entries.kinds(("value",))
         rows = np.repeat(np.arange(len(kinds)), np.diff(offsets))
-        codes = to_numpy(pc.fill_null(pc.dictionary_encode(names).indices, scalar(0, pa.int32()))).astype(np.int64)
+        codes = to_numpy(pc.dictionary_encode(names).indices).astype(np.int64)
         pairs = rows * len(codes) + codes
         repeated = np.zeros(len(pairs), bool)
         if (np.diff(offsets) > 1).any():
