@@ -14,7 +14,7 @@ from tableformats_delta.log import commits
 from tableformats_delta.log.actions import parse_actions
 from tableformats_delta.log.commit_buffer import CommitBuffer
 from tableformats_delta.log.commit_lines import CommitLines, read_lines
-from tableformats_delta.log.commits import Commit, commit_of_actions, read_commits
+from tableformats_delta.log.commits import Commit, OwnCommit, commit_of_actions, read_commits
 from tableformats_delta.log.listing import LogFile
 
 from tableformats.errors import CorruptMetadataError
@@ -219,3 +219,8 @@ def test_a_name_that_is_no_text_in_a_long_commit(tmp_path: Path) -> None:
     (tmp_path / "5").write_bytes(data)
     with pytest.raises(CorruptMetadataError, match="half a surrogate pair"):
         read_commits(Storage(tmp_path), [LogFile(5, str(tmp_path / "5"), len(data), 0)], full=True)
+
+
+def test_actions_of_a_commit_of_ones_own_are_counted() -> None:
+    """File actions, that is."""
+    assert OwnCommit(FILE, parse_actions(text_of(INFO, BARE, ADD, GONE), FILE.path)).n_actions == 3

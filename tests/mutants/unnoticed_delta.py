@@ -63,7 +63,7 @@ _CHANGES: dict[str, str] = {
         f"log/commit_lines.py:_Actions.{change}": reason
         for change, reason in {
             "of: start < stop -> (start <= stop)": "no rows of all are no rows",
-            "_map: rows * len(codes) + codes -> (rows * len(codes) - codes)": "pairs of rows and names have other numbers",
+            "_map: rows * len(codes) + codes -> (rows * len(codes) - codes)": "each pair has a number still",
             "_map: np.diff(offsets) > 1 -> (np.diff(offsets) >= 1)": "of one name none is another",
             "_ends_its_line: 0 -> 1": "an action that is not sound is not used, whatever is behind it",
             "_ends_its_line: ends + 1 -> (ends - 1)": "to read a commit action by action takes more time alone",
@@ -73,8 +73,14 @@ _CHANGES: dict[str, str] = {
         f"log/commit_buffer.py:CommitBuffer.{change}": "how much memory an empty buffer has decides the time alone"
         for change in ("__init__: 1 -> 2", "clear: 1 -> 2")
     },
-    "log/commits.py:_of_lines: offset and text.startswith(BYTE_ORDER_MARK)"
-    " -> ((offset) or (text.startswith(BYTE_ORDER_MARK)))": "to read a commit action by action takes more time alone",
+    **{
+        f"log/commits.py:_of_lines: {change}": "to read a commit action by action takes more time alone"
+        for change in (
+            "offset and text.startswith(BYTE_ORDER_MARK) -> ((offset) or (text.startswith(BYTE_ORDER_MARK)))",
+            "lines.adds.num_rows + lines.removes.num_rows -> (lines.adds.num_rows - lines.removes.num_rows)",
+        )
+    },
+    "log/commits.py:_of_lines: 1 -> 2": "any number but 0 says that there is an action",
     "write/texts.py:_json_bound: False -> True": "a letter that is escaped in JSON is that letter",
     "write/transaction.py:DeltaTransaction.after_commit: 0 -> 1": "no line of a commit of one's own is in an error",
     **{
