@@ -316,3 +316,35 @@ def test_parts_begin_while_there_is_room_for_what_they_hold(budget: int, count: 
     goes_on.set()
     assert [merge.take() for _ in range(3)] == [[0], [], [1]]
     merge.close()
+
+
+def test_what_parts_hold_is_free_when_they_have_ended() -> None:
+    merge = _Merge[int](lambda _: 1, threads=2, budget_bytes=1000, ordered=True)
+    parts = [StreamPart(lambda _, n=n: iter([n]), 5) for n in range(3)]
+    merge.add([_Source[int](lambda: OpenedSource(parts))])
+    assert [merge.take() for _ in range(7)] == [[0], [], [1], [], [2], [], None]
+    merge._pool.shutdown(wait=True)
+    assert (merge._in_flight, merge._running) == (0, 0)
+    merge.close()
+
+
+def test_a_source_is_closed_after_all_of_its_parts() -> None:
+    """Also where the first part has ended long ago, and the second one waits for the consumer."""
+    done: list[str] = []
+
+    def second(_: bool) -> Iterator[int]:
+        try:
+            yield from range(100)
+        finally:
+            done.append("the second part ended")
+
+    merge = _Merge[int](lambda _: 1, threads=1, budget_bytes=5, ordered=True)
+    parts = [StreamPart(lambda _: iter([7])), StreamPart(second)]
+    merge.add([_Source[int](lambda: OpenedSource(parts, lambda: done.append("the source was closed")))])
+    deadline = time.monotonic() + 10
+    while merge._running or merge._in_flight < 5:
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+    assert done == []
+    merge.close()
+    assert done == ["the second part ended", "the source was closed"]
