@@ -49,8 +49,8 @@ def table_of(root: Path, *files: dict[str, Any], partition: tuple[str, ...] = ("
     for number, file in enumerate(files):
         own: dict[str, Any] = {"size": file.get("size", 10**9)}
         if "i" in file:
-            low, high = file["i"]
-            own["stats"] = stats(9, minValues={"i": low}, maxValues={"i": high}, nullCount={"i": 0})
+            least, greatest = ({} if bound is None else {"i": bound} for bound in file["i"])
+            own["stats"] = stats(9, minValues=least, maxValues=greatest, nullCount={"i": 0})
         actions.append(add(f"f{number}", partitionValues={"p": str(file.get("p", 1))}, **own))
     if actions:
         log.commit(1, *actions)
@@ -74,6 +74,12 @@ def test_clustering_counts_every_file_once(tmp_path: Path) -> None:
         tmp_path / "deep", *({"i": (n, n + depth - 1)} for depth in (1, 4) for n in range(4))
     ).clustering("i")
     assert deep.depths.max() > 3 and "3 to 4" in deep._repr_html_() and "1 to 1" not in deep._repr_html_()
+
+
+def test_files_of_which_one_bound_is_known_have_none(tmp_path: Path) -> None:
+    (found,) = table_of(tmp_path, {"i": (1, 5)}, {"i": (2, None)}, {"i": (None, 9)}).clustering("i")
+    assert (found.files, found.files_without_bounds, found.files_without_values) == (3, 2, 0)
+    assert found.depths.tolist() == [1]
 
 
 @pytest.mark.parametrize(
@@ -213,6 +219,23 @@ def test_small_files_are_advised_for_planned_files_alone(tmp_path: Path) -> None
     table = table_of(tmp_path, *[{"p": 1, "size": 1000}] * 5, {"p": 2})
     assert kinds(table.scan("p = 1")) == {"small files": 5}
     assert kinds(table.scan("p = 2")) == {}
+
+
+@pytest.mark.parametrize(("small", "great", "is_advised"), [(0, 3, 0), (1, 3, 0), (2, 18, 0), (3, 17, 0), (4, 16, 1)])
+def test_small_files_are_advice_where_a_tenth_of_the_files_would_go(
+    small: int, great: int, is_advised: bool, tmp_path: Path
+) -> None:
+    table = table_of(tmp_path, *[{"size": 1000}] * small, *[{"size": 10**9}] * great)
+    assert kinds(table.scan("p = 1")) == ({"small files": small} if is_advised else {})
+
+
+@pytest.mark.parametrize(("others", "is_advised"), [(0, True), (9, True), (10, False)])
+def test_deletes_are_advice_where_a_tenth_of_the_files_has_some(others: int, is_advised: bool, tmp_path: Path) -> None:
+    log = DeltaLog(tmp_path / "t").start(field("i", "integer"), protocol=WITH_VECTORS)
+    files = [add(f"f{number}", size=10**9, stats=stats(9)) for number in range(others)]
+    files.append(add("d", size=10**9, stats=stats(9), deletionVector=vector(cardinality=1)))
+    table = tf.open_table(log.commit(1, *files).root)
+    assert kinds(table.scan("true")) == ({"deletes": 1} if is_advised else {})
 
 
 def test_figures_of_health(tmp_path: Path) -> None:
