@@ -126,6 +126,7 @@ def test_a_table_without_files_has_a_detail_and_no_advice(tmp_path: Path) -> Non
     detail = table.detail()
     assert (detail.files, detail.rows, detail.deleted_rows, detail.partitions) == (0, 0, 0, 0)
     assert table.clustering("i")[0].average_depth == 0
+    assert next((one.subject, one.figure) for one in table.health()) == ("files", "0, 0 B")
     assert table.scan("i = 1").diagnose() == []
     assert table.health().failed == []
 
