@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,9 +10,10 @@ import pyarrow as pa
 import pytest
 
 import tableformats as tf
+from tableformats.expressions import TRUE, Constant
 from tableformats.inspect.explain import _files, _metadata, _requests, _times
 from tableformats.inspect.file_ranges import columns_named
-from tableformats.inspect.html import _facts, _read, column_rows
+from tableformats.inspect.html import _facts, _read, column_rows, scan_html
 from tableformats.plugin.report import ScanReport
 from tableformats.schema import Field, Schema, primitive
 from tableformats.schema.transforms import parse_transform
@@ -188,3 +190,23 @@ def test_what_a_notebook_shows_of_a_snapshot() -> None:
     assert column_rows(snapshot) == [("id", "bigint", "no", ""), ("day", "date", "yes", "of the event")]
     snapshot.version, snapshot.partition_fields = -1, []
     assert list(_facts(snapshot))[1::2] == [("version", "no snapshot yet"), ("partitioned by", "nothing")]
+
+
+@pytest.mark.parametrize(
+    ("filter", "limit", "versions", "shown"),
+    [
+        (TRUE, None, None, ["Scan", "/t", "version", "7", "filter", "none", "columns", "a, b", "limit", "none"]),
+        (
+            Constant(False),
+            1000,
+            (0, 3),
+            ["Changes", "/t", "versions", "0 to 3", "filter", "FALSE", "columns", "a, b", "limit", "1,000"],
+        ),
+    ],
+)
+def test_what_a_notebook_shows_of_a_scan(filter: Any, limit: int | None, versions: Any, shown: list[str]) -> None:
+    snapshot = SimpleNamespace(version=7, location="/t")
+    columns = [SimpleNamespace(name="a"), SimpleNamespace(name="b")]
+    scan: Any = SimpleNamespace(snapshot=snapshot, filter=filter, limit=limit, schema=columns)
+    text = re.sub(r"<style>.*?</style>", "", scan_html(scan, versions), flags=re.DOTALL)
+    assert [part.strip() for part in re.split(r"<[^>]*>", text) if part.strip()] == shown
