@@ -141,6 +141,12 @@ def test_partitions_of_values_that_python_lacks(tmp_path: Path) -> None:
     assert labels == ["d=+12345-06-07, t=+98765-01-02T03:04:05Z", "d=NULL, t=NULL"]
 
 
+def test_a_table_without_partitions_has_none(tmp_path: Path) -> None:
+    log = DeltaLog(tmp_path / "t").start(field("i", "integer"))
+    log.commit(1, add("f1", size=5), add("f2", size=6))
+    assert partition_sizes(tf.open_table(log.root).plan()) == ([], 0)
+
+
 def test_partitions_of_equal_size_are_in_the_order_of_the_files(tmp_path: Path) -> None:
     log = DeltaLog(tmp_path / "t").start(field("p", "string"), field("x", "integer"), partition=("p",))
     texts = [*"bacadab", None]
