@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections.abc import Iterable
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,11 +13,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+import tableformats as tf
 from tableformats.inspect.clustering import ColumnClustering
 from tableformats.inspect.health import Finding, Findings
 from tableformats.inspect.pictures import report
 from tableformats.inspect.pictures.figures import PartitionSize
 from tableformats.inspect.pictures.report import _duration, _head, _large, _name
+from tests.support.delta_log import DeltaLog, add, field, stats
 
 
 class Drawn:
@@ -261,3 +264,22 @@ def test_commits(drawn: Drawn) -> None:
 def test_many_commits(drawn: Drawn, count: int, begin: str) -> None:
     assert words(report._commits(history(*range(count))))[1].startswith(f"{begin} over time")
     assert len(drawn.grids[-1][1]) == 10
+
+
+@pytest.mark.parametrize(
+    ("where", "read"),
+    [
+        ("i = 1", "It reads 1 of 2 files (50.0 %), 500 B of 1.0 kB. The others cannot hold such a row:"),
+        ("i > 0", "It reads 2 of 2 files (100.0 %), 1.0 kB of 1.0 kB."),
+        ("i > 9", "It reads 0 of 2 files (0.0 %), 0 B of 1.0 kB. The others cannot hold such a row:"),
+    ],
+)
+def test_what_a_query_reads(drawn: Drawn, tmp_path: Path, where: str, read: str) -> None:
+    log = DeltaLog(tmp_path / "t").start(field("i", "integer"))
+    for number in (1, 2):
+        bounds = {"minValues": {"i": number}, "maxValues": {"i": number}, "nullCount": {"i": 0}}
+        log.commit(number, add(f"f{number}", size=500, stats=stats(3, **bounds)))
+    found = words(report._query(tf.open_table(log.root).scan(where), []))
+    assert found[0] == "The query" and read in found
+    assert "What each part of the filter did" in found and "What would help this query" in found
+    assert found[found.index("left to check on rows") + 1] == "nothing: all rows of these files match"
