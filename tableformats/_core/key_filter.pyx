@@ -53,9 +53,9 @@ def add_keys(const int64_t[::1] keys not None, uint64_t[::1] bits not None, int6
                 bits[slot >> 6] |= <uint64_t>1 << (slot & 63)
 
 
-cdef inline bint is_set(const uint64_t *words, uint64_t slot, uint64_t slots) noexcept nogil:
-    slot = slot if slot < slots else slots
-    return words[slot >> 6] >> (slot & 63) & 1
+cdef KeyTable key_table(const uint64_t[::1] bits, int64_t least, uint64_t multiplier, int shift) except *:
+    """It holds as long as ``bits`` is there. Raises ValueError."""
+    return KeyTable(&bits[0], expect_slots(bits, shift), <uint64_t>least, multiplier, shift)
 
 
 def find_keys(const int64_t[::1] values not None, const uint64_t[::1] bits not None, int64_t least,
@@ -64,23 +64,16 @@ def find_keys(const int64_t[::1] values not None, const uint64_t[::1] bits not N
 
     What follows them in ``out`` is arbitrary.
     """
-    cdef uint64_t slots = expect_slots(bits, shift)
+    cdef KeyTable table = key_table(bits, least, multiplier, shift)
     cdef Py_ssize_t i, count = values.shape[0], found = 0
     expect(out.shape[0], count, "out")
     if count == 0:
         return 0
     cdef const int64_t *value = &values[0]
-    cdef const uint64_t *words = &bits[0]
     cdef int64_t *target = &out[0]
-    cdef uint64_t first = <uint64_t>least
     # Each position is written and then kept or not: where keys are cannot be predicted.
     with nogil:
-        if multiplier == 1 and shift == 0:
-            for i in range(count):
-                target[found] = i
-                found += is_set(words, <uint64_t>value[i] - first, slots)
-        else:
-            for i in range(count):
-                target[found] = i
-                found += is_set(words, (<uint64_t>value[i] - first) * multiplier >> shift, slots)
+        for i in range(count):
+            target[found] = i
+            found += may_be_key(&table, value[i])
     return found

@@ -14,13 +14,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tableformats.engines.arrow.key_sets import IntegerSet
 from tableformats.io._thrift import read_struct_at
 from tableformats.io._thrift_write import write_struct
 from tableformats.io.parquet import data_pages
 from tableformats.io.parquet._page_heads import PageHead
-from tableformats.io.parquet._page_values import decompress_pages, mark_runs, read_fixed_width
+from tableformats.io.parquet._page_values import decompress_pages, mark_runs, read_fixed_width, read_integers_without
 from tableformats.io.parquet.data_pages import StoredPage, decompress
-from tableformats.io.parquet.fixed_width import coded_values, fixed_width_values, is_fixed_width
+from tableformats.io.parquet.fixed_width import coded_values, fixed_width_values, integers_without, is_fixed_width
 from tableformats.io.parquet.pages import PageColumn
 from tests.io.test_page_texts import packed, repeated
 from tests.support.examples import examples
@@ -129,6 +130,45 @@ def test_values_of_pages(
     assert [number for number, value in zip(zeros.tolist(), values, strict=True) if value is None] == [
         0
     ] * values.count(None)
+
+
+@settings(max_examples=examples(500), deadline=None)
+@given(chunks(), st.lists(st.integers(-(2**31), 2**31 - 1), max_size=3), st.data())
+def test_integers_that_are_no_keys(
+    chunk: tuple[PageColumn, list[int | None], list[bytes], bytes | None], others: list[int], data: st.DataObject
+) -> None:
+    """Keys are some of the values and ``others``; which rows are left out is told by plain Python."""
+    stored_column, every, pages, dictionary = chunk
+    runs = data.draw(st.composite(some_runs)(len(every)))
+    values = [value for start, stop in runs.tolist() for value in every[start:stop]]
+    known = sorted({value for value in values if value is not None})
+    keys = sorted({*others, *(data.draw(st.lists(st.sampled_from(known))) if known else [])})
+    kind = KINDS[stored_column.physical_type]
+    found, places = integers_without(
+        kind,
+        stored_column,
+        [StoredPage(page, 0) for page in pages],
+        None if dictionary is None else StoredPage(dictionary, 0),
+        runs,
+        IntegerSet(pa.array(keys, kind)).table,
+    )
+    found.validate(full=True)
+    assert found.to_pylist() == [value for value in values if value not in keys]
+    assert found.null_count == values.count(None) and found.type == kind
+    assert places.tolist() == [place for place, value in enumerate(values) if value in keys]
+
+
+def test_keys_that_share_a_slot() -> None:
+    """A value in the slot of a key is left out only if it is that key; NULL, which is stored as 0, never is."""
+    page = StoredPage(data_page(struct.pack("<3q", 5, 6, 7), [1, 0, 1, 1], 4, PLAIN, 1), 0)
+    bits = np.array([2**64 - 1, 0], np.uint64)
+    for keys, left in (([6, 8], [5, None, 7]), ([0, 5, 7], [None, 6])):
+        table = bits, 0, 1, 60, np.array(keys, np.int64)
+        found, places = integers_without(pa.int64(), column(INT64), [page], None, all_rows([page]), table)
+        assert found.to_pylist() == left
+        assert places.tolist() == [i for i, value in enumerate([5, None, 6, 7]) if value in keys]
+    found, places = integers_without(pa.int64(), column(INT64), [page], None, all_rows([page]), (bits, 0, 1, 0, None))
+    assert found.to_pylist() == [None] and places.tolist() == [0, 2, 3]
 
 
 @settings(max_examples=examples(300), deadline=None)
@@ -258,6 +298,24 @@ def test_most_pages_are_decompressed_to_the_place_of_their_values(
     assert found.to_pylist() == [None if i < 40 and rows and not rows[i] else values[i] for i in wanted]
     start = found.buffers()[1].address
     assert len(asked) == 2 and (start - 64 <= asked[1] <= start) == is_there
+
+
+def test_what_the_kernel_of_keys_refuses() -> None:
+    page = StoredPage(data_page(bytes(8), None, 2, PLAIN, 1), 0)
+    levels, out, runs = np.empty(2, np.uint8), np.empty(8, np.uint8), np.array([[0, 2]], np.int64)
+    bits, places = np.zeros(2, np.uint64), np.empty(3, np.int64)
+    decompress([page], 0)
+    given = [[page], None, False, 4, b"", runs, out, levels, (bits, 0, 1, 0, None), places]
+    assert read_integers_without(*given) == (0, False)
+    for at, wrong, message in (
+        (3, 2, "width must be 4 or 8"),
+        (9, places[:2], "places has 2 entries where 3 are needed"),
+        (8, (bits[:0], 0, 1, 0, None), "bits does not end with a word of 0"),
+        (8, (bits, 0, 1, 64, None), "shift is 64"),
+        (8, (bits, 0, 1, 0), "unpack"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            read_integers_without(*given[:at], wrong, *given[at + 1 :])
 
 
 @pytest.mark.parametrize(

@@ -228,7 +228,7 @@ MUTANTS = (
     ),
     Mutant(
         "keys-are-never-far-apart",
-        "core:_IntegerSet.__init__",
+        "core:IntegerSet.__init__",
         "greatest - least < 1 << size",
         "True",
         "a row whose key is deleted is there again, if the key is far from the least one",

@@ -5,7 +5,6 @@ A plan loads each equality delete file once, when the first data file needs it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from threading import Lock
 from typing import Any
@@ -15,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyroaring import BitMap64
 
+from ...columnar.arrays import to_arrow, to_numpy
 from ...dataclass import dataclass
 from ...errors import CorruptMetadataError
 from ...planning.tasks import ScanTask
@@ -22,19 +22,19 @@ from ...plugin.deletes import EQUALITY
 from ...plugin.snapshot import FormatSnapshot
 from ...schema import Field, Schema, StructType
 from .files.column_tree import FileNode, Selection
-from .key_sets import KeySet
+from .key_sets import IntegerSet, KeySet
 from .projection import Projection, Resolver
 
 __all__ = ["DeleteLoader", "EqualityFilter", "deleted_positions", "positions_within"]
 
 
-def _equality_deletes(task: ScanTask) -> pa.Table:
-    return task.deletes.filter(pc.equal(task.deletes["kind"], pa.scalar(EQUALITY)))
-
-
-def _positional_deletes(task: ScanTask) -> pa.Table:
+def _deletes(task: ScanTask, are_equality: bool) -> pa.Table:
+    """The equality deletes of a task, or the others."""
     # Where Arrow gets no memory for a scalar, its functions say that they take no str.
-    return task.deletes.filter(pc.not_equal(task.deletes["kind"], pa.scalar(EQUALITY)))
+    chosen = to_numpy(pc.equal(task.deletes["kind"], pa.scalar(EQUALITY))) == are_equality
+    if chosen.all():  # a filter takes as long as loading a short delete file
+        return task.deletes
+    return task.deletes.filter(to_arrow(chosen)) if chosen.any() else task.deletes.slice(0, 0)
 
 
 def deleted_positions(snapshot: FormatSnapshot, task: ScanTask, num_rows: int) -> BitMap64:
@@ -59,7 +59,7 @@ def deleted_positions(snapshot: FormatSnapshot, task: ScanTask, num_rows: int) -
     CorruptMetadataError
         The metadata's record count is not ``num_rows``; a position is past the file's end.
     """
-    deletes = _positional_deletes(task) if task.deletes.num_rows else task.deletes
+    deletes = _deletes(task, are_equality=False)
     if not deletes.num_rows:
         return BitMap64()
     if task.record_count is not None and task.record_count != num_rows:
@@ -104,6 +104,11 @@ class EqualityFilter:
     projection: Projection
     paths: tuple[tuple[int, ...], ...]
 
+    @property
+    def integers(self) -> IntegerSet | None:
+        """The keys, where they are values of one column as it is stored, if its type is theirs."""
+        return self.keys.integers if len(self.projection.leaves) == 1 and self.paths == ((),) else None
+
     def deleted(self, rows: pa.StructArray, selection: Selection) -> np.ndarray:
         """int64[m]: the positions of the rows whose key is deleted, ascending."""
         batch = self.projection.read(rows, selection)
@@ -128,7 +133,7 @@ class DeleteLoader:
         """The equality deletes of ``task``, one filter for each set of key columns."""
         if not task.deletes.num_rows:
             return []
-        found = _equality_deletes(task).to_pylist()
+        found = _deletes(task, are_equality=True)
         filters = []
         with self._lock:
             key_sets = self._key_sets(found)
@@ -138,12 +143,12 @@ class DeleteLoader:
             filters.append(EqualityFilter(keys, projection, tuple((0,) * (len(chain) - 1) for chain in chains)))
         return filters
 
-    def _key_sets(self, deletes: Sequence[dict[str, Any]]) -> dict[pa.Schema, KeySet]:
+    def _key_sets(self, deletes: pa.Table) -> dict[pa.Schema, KeySet]:
         """Keys by their columns. Consecutive files mostly share their delete files, so the last answer is cached."""
-        names = tuple((d["path"], d["offset"]) for d in deletes)
+        names = tuple(zip(deletes["path"].to_pylist(), deletes["offset"].to_pylist(), strict=True))
         if self._last[0] != names:
             groups: dict[pa.Schema, list[pa.Table]] = {}
-            for name, delete in zip(names, deletes, strict=True):
+            for name, delete in zip(names, deletes.to_pylist(), strict=True):
                 if name not in self._tables:
                     self._tables[name] = self._load(delete)
                 table = self._tables[name]

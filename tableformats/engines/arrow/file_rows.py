@@ -229,6 +229,12 @@ class FileRows:
 
     def _matching(self, part: FilePart, tested: Selection, is_alone: bool) -> Iterator[MatchingRows]:
         """The rows of ``part`` that are live and match, by batches."""
+        batches = self._without_integers(part, tested)
+        if batches is not None:
+            for first, count, dropped, left in batches:
+                if len(left):
+                    yield MatchingRows.without(first, count, dropped, left)
+            return
         # Keys are looked up in many rows at once. A filter makes columns of its own, which should stay in the cache.
         batch_rows = _AHEAD_ROWS if self._task.residual == ex.TRUE else None
         for first, rows in self._stored(part, tested, is_alone, batch_rows):
@@ -236,6 +242,15 @@ class FileRows:
                 found = self._matches(first, rows, tested)
             if len(found.rows):
                 yield found
+
+    def _without_integers(
+        self, part: FilePart, tested: Selection
+    ) -> Iterator[tuple[int, int, npt.NDArray[np.int64], pa.StructArray]] | None:
+        """As of :meth:`DataFile.rows_without_keys`. None: a filter or other deletes decide, too, which are left."""
+        integers = self._keys[0].integers if len(self._keys) == 1 and self._task.residual == ex.TRUE else None
+        if integers is None or self._positions.range_cardinality(part.first, part.first + part.num_rows):
+            return None
+        return self._file.rows_without_keys(part, tested.leaves[0], integers)
 
     def _beside(
         self,

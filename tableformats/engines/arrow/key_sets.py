@@ -22,7 +22,7 @@ from ...columnar.arrays import to_numpy
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-__all__ = ["KeySet"]
+__all__ = ["IntegerSet", "KeySet"]
 
 _MULTIPLIER = 0x9E3779B97F4A7C15
 """The golden ratio of 64 bits: the highest bits of a product tell neighbours apart."""
@@ -43,7 +43,7 @@ class KeySet:
     def __init__(self, columns: Sequence[pa.Array]) -> None:
         self._values: list[pa.Array] = []
         self._pairs: list[pa.Array] = []
-        self._integers = _IntegerSet(columns[0]) if len(columns) == 1 and _is_integer(columns[0].type) else None
+        self._integers = IntegerSet(columns[0]) if len(columns) == 1 and _is_integer(columns[0].type) else None
         numbers: pa.Array | None = None
         for column in columns if self._integers is None else ():
             column = _canonical(column)
@@ -58,6 +58,11 @@ class KeySet:
             distinct = pc.unique(pairs)
             self._pairs.append(distinct)
             numbers = _numbers_in(pairs, distinct)
+
+    @property
+    def integers(self) -> IntegerSet | None:
+        """Keys of one integer, date or time; None: they are others."""
+        return self._integers
 
     def positions(self, columns: Sequence[pa.Array]) -> npt.NDArray[np.int64]:
         """The rows that are one of the keys.
@@ -85,11 +90,20 @@ class KeySet:
         return np.flatnonzero(to_numpy(numbers.is_valid()))
 
 
-class _IntegerSet:
-    """Distinct integers, or values that are stored as such, as bits of a table: exact where they lie close together."""
+class IntegerSet:
+    """Distinct integers, or values that are stored as such, as bits of a table: exact where they lie close together.
+
+    Attributes
+    ----------
+    kind : pa.DataType
+        Of the values.
+    has_null : bool
+        Whether NULL is one of them.
+    """
 
     def __init__(self, keys: pa.Array) -> None:
-        self._has_null = bool(keys.null_count)
+        self.kind = keys.type
+        self.has_null = bool(keys.null_count)
         self._keys = np.sort(_integers(keys.drop_null()))
         least, greatest = (int(self._keys[0]), int(self._keys[-1])) if len(self._keys) else (0, 0)
         size = min(max((_SLOTS_A_KEY * len(self._keys)).bit_length(), _LEAST_SIZE), _MOST_SIZE)
@@ -98,6 +112,11 @@ class _IntegerSet:
         self._slots = (least, 1, 0) if self._is_exact else (least, _MULTIPLIER, 64 - size)
         self._bits = np.zeros((1 << size - 6) + 1, np.uint64)
         add_keys(self._keys, self._bits, *self._slots)
+
+    @property
+    def table(self) -> tuple[npt.NDArray[np.uint64], int, int, int, npt.NDArray[np.int64] | None]:
+        """The table, and the values behind it, as kernels take them."""
+        return self._bits, *self._slots, None if self._is_exact else self._keys
 
     def positions(self, values: pa.Array) -> npt.NDArray[np.int64]:
         """See :meth:`KeySet.positions`."""
@@ -110,7 +129,7 @@ class _IntegerSet:
         if values.null_count:
             is_null = to_numpy(values.is_null())
             found = found[~is_null[found]]
-            if self._has_null:
+            if self.has_null:
                 found = np.sort(np.concatenate([found, np.flatnonzero(is_null)]))
         return found
 

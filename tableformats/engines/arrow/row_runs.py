@@ -12,6 +12,8 @@ import numpy as np
 import pyarrow as pa
 
 from ...dataclass import dataclass
+from ...io.parquet.page_values import mark_runs
+from ...runtime.concurrency import cached_property
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -37,8 +39,8 @@ class MatchingRows:
     ----------
     first : int
         The position of the batch's first row.
-    matches : bool[n]
-        Which rows of the batch match.
+    count : int
+        How many rows the batch had.
     runs : int64[m, 2]
         The runs of these rows.
     rows : pa.StructArray
@@ -46,7 +48,7 @@ class MatchingRows:
     """
 
     first: int
-    matches: npt.NDArray[np.bool_]
+    count: int
     runs: npt.NDArray[np.int64]
     rows: pa.StructArray
 
@@ -54,23 +56,27 @@ class MatchingRows:
     def of_mask(cls, first: int, matches: npt.NDArray[np.bool_], rows: pa.StructArray) -> MatchingRows:
         """The rows that match."""
         edges = np.flatnonzero(np.diff(matches, prepend=False, append=False))
-        return cls(first, matches, edges.reshape(-1, 2) + first, rows)
+        return cls(first, len(matches), edges.reshape(-1, 2) + first, rows)
 
     @classmethod
     def without(cls, first: int, count: int, dropped: npt.NDArray[np.int64], rows: pa.StructArray) -> MatchingRows:
         """All of ``count`` rows but those ``dropped``: positions in the batch, ascending."""
-        matches = np.ones(count, bool)
-        matches[dropped] = False
-        return cls(first, matches, without_positions(np.array([[0, count]], np.int64), dropped) + first, rows)
+        return cls(first, count, without_positions(np.array([[0, count]], np.int64), dropped) + first, rows)
 
     @property
     def stop(self) -> int:
         """The position after the batch's last row."""
-        return self.first + len(self.matches)
+        return self.first + self.count
+
+    @cached_property
+    def _matches(self) -> npt.NDArray[np.bool_]:
+        found = np.empty(self.count, np.uint8)
+        mark_runs(self.runs - self.first, found)
+        return found.view(bool)
 
     def matches_of(self, start: int, count: int) -> npt.NDArray[np.bool_]:
         """Which of ``count`` rows from the position ``start`` on match."""
-        return self.matches[start - self.first :][:count]
+        return self._matches[start - self.first :][:count]
 
 
 class RowCursor:
@@ -134,6 +140,13 @@ def both_dropped(first: npt.NDArray[np.int64], then: npt.NDArray[np.int64]) -> n
 def without_positions(runs: npt.NDArray[np.int64], positions: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """``runs`` without the rows at ``positions``, which ascend."""
     # Each run ends before the next position in it; behind that, another one begins.
+    if len(runs) == 1:
+        (start, stop), (first, last) = runs[0], np.searchsorted(positions, runs[0])
+        inside = positions[first:last]
+        found = np.empty((len(inside) + 1, 2), np.int64)
+        found[0, 0], found[1:, 0] = start, inside + 1
+        found[:-1, 1], found[-1, 1] = inside, stop
+        return found[found[:, 0] < found[:, 1]]
     number = np.searchsorted(runs[:, 1], positions, "right")
     is_within = number < len(runs)
     is_within[is_within] = positions[is_within] >= runs[number[is_within], 0]

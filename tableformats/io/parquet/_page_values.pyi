@@ -27,6 +27,18 @@ def read_fixed_width(
     out: Buffer,
     levels: UInt8,
 ) -> int: ...
+def read_integers_without(
+    pages: list[StoredPage],
+    into: Callable[[memoryview, memoryview], int] | None,
+    is_optional: bool,
+    width: int,
+    entries: Buffer,
+    runs: Int64,
+    out: Buffer,
+    levels: UInt8,
+    keys: tuple[npt.NDArray[np.uint64], int, int, int, Int64 | None],
+    places: Int64,
+) -> tuple[int, bool]: ...
 def read_coded_rows(
     pages: list[StoredPage],
     into: Callable[[memoryview, memoryview], int] | None,

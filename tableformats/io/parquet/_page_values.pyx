@@ -18,6 +18,7 @@ from libc.string cimport memcpy, memmove, memset
 import numpy as np
 
 from tableformats._core.arrays cimport expect
+from tableformats.io.parquet._key_drop cimport KeyDrop
 from tableformats.io.parquet._page_heads cimport PageHead
 
 cdef extern from "tf_bytes.h" nogil:
@@ -309,6 +310,31 @@ def read_fixed_width(list pages not None, object into, bint is_optional, int wid
     return read_pages(pages, into, is_optional, width, &entries[0] if count else NULL, count, runs, out, levels)
 
 
+def read_integers_without(list pages not None, object into, bint is_optional, int width,
+                          const uint8_t[::1] entries not None, const int64_t[:, ::1] runs not None,
+                          uint8_t[::1] out not None, uint8_t[::1] levels not None, tuple keys not None,
+                          int64_t[::1] places not None):
+    """As :func:`read_fixed_width`, without the integers that are keys.
+
+    Returns how many of these there are, and whether a row is NULL.
+
+    Parameters
+    ----------
+    keys : tuple
+        ``bits``, ``least``, ``multiplier`` and ``shift`` of :mod:`tableformats._core.key_filter`, and the keys:
+        int64[k], ascending; None where each value has a slot of its own.
+    places : int64[wanted + 1]
+        Begins with which of the wanted rows are left out, ascending; what follows is arbitrary.
+    """
+    if width not in (4, 8):
+        raise ValueError("width must be 4 or 8")
+    expect(places.shape[0], levels.shape[0] + 1, "places")
+    cdef int64_t count = entries.shape[0] // width
+    cdef KeyDrop drop = KeyDrop(keys, places)
+    nulls = read_pages(pages, into, is_optional, width, &entries[0] if count else NULL, count, runs, out, levels, drop)
+    return drop.count, nulls > 0
+
+
 def read_coded_rows(list pages not None, object into, bint is_optional, int64_t entry_count,
                     const int64_t[:, ::1] runs not None, uint8_t[::1] out not None, uint8_t[::1] levels not None):
     """As :func:`read_fixed_width`, but ``out`` gets codes of 4 bytes, each below ``entry_count``. No page is PLAIN."""
@@ -319,14 +345,18 @@ def read_coded_rows(list pages not None, object into, bint is_optional, int64_t 
     return read_pages(pages, into, is_optional, CODE_BYTES, NULL, entry_count, runs, out, levels)
 
 
-cdef int64_t read_pages(list pages, object into, bint is_optional, int width, const uint8_t *entries, int64_t entry_count,
-                        const int64_t[:, ::1] runs, uint8_t[::1] out, uint8_t[::1] levels) except -1:
-    """The values of pages, of so many bytes each; or their codes, where there are no entries."""
+cdef int64_t read_pages(list pages, object into, bint is_optional, int width, const uint8_t *entries,
+                        int64_t entry_count, const int64_t[:, ::1] runs, uint8_t[::1] out, uint8_t[::1] levels,
+                        KeyDrop drop=None) except -1:
+    """The values of pages, of so many bytes each; or their codes, where there are no entries.
+
+    With ``drop``, the rows that it finds are left out; the values of the others begin where all would.
+    """
     cdef int64_t front = out.shape[0] - levels.shape[0] * width
     if front < 0:
         expect(out.shape[0], levels.shape[0] * width, "out")
     expect(runs.shape[1], 2, "runs")
-    cdef int64_t wanted = expect_runs(runs), first = 0, done = 0, nulls = 0, most = 0, bad, at, start, stop
+    cdef int64_t wanted = expect_runs(runs), first = 0, done = 0, nulls = 0, most = 0, bad, at, start, stop, before
     expect(levels.shape[0], wanted, "levels")
     cdef Py_ssize_t run = 0, count = runs.shape[0]
     cdef const uint8_t[::1] body
@@ -378,6 +408,7 @@ cdef int64_t read_pages(list pages, object into, bint is_optional, int width, co
             if entries == NULL:
                 stored.data, stored.codes = <const uint8_t *>&codes[0], NULL
         start = at = 0
+        before = done
         with nogil:
             while run < count and runs[run, 0] < first + page.rows:
                 if found.count < page.rows:
@@ -401,6 +432,9 @@ cdef int64_t read_pages(list pages, object into, bint is_optional, int width, co
                 if runs[run, 1] > first + page.rows:
                     break
                 run += 1
+        if drop is not None:
+            with nogil:
+                done = drop.leave(target, width, &levels[0] if are_set else NULL, before, done)
         first += page.rows
     if run < count:
         raise ValueError(f"pages have only {first} rows")

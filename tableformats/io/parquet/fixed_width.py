@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import types
 
-from ._page_values import read_coded_rows, read_fixed_width
+from ._page_values import read_coded_rows, read_fixed_width, read_integers_without
 from .data_pages import StoredPage, decompression_errors, decompressor
 from .page_values import check_dictionary
 
@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     Runs = npt.NDArray[np.int64]
+    Keys = tuple[npt.NDArray[np.uint64], int, int, int, npt.NDArray[np.int64] | None]
 
-__all__ = ["coded_values", "fixed_width_values", "is_fixed_width"]
+__all__ = ["coded_values", "fixed_width_values", "integers_without", "is_fixed_width"]
 
 _INT32, _INT64, _FLOAT, _DOUBLE = 1, 2, 4, 5
 _WIDTHS = {_INT32: 4, _INT64: 8, _FLOAT: 4, _DOUBLE: 8}
@@ -87,17 +88,57 @@ def fixed_width_values(
     -----
     Cost: O(rows) and the pages before compression.
     """
-    entries = memoryview(b"")
-    if dictionary is not None:
-        check_dictionary(dictionary)
-        entries = dictionary.values(column.codec)
-    width = _WIDTHS[column.physical_type]
+    entries, width = _entries(column, dictionary), _WIDTHS[column.physical_type]
     into = decompressor(pages, column.codec)
 
     def read(out: memoryview, levels: npt.NDArray[np.uint8]) -> int:
         return read_fixed_width(list(pages), into, column.is_optional, width, entries, runs, out, levels)
 
     return _array(kind, width, runs, read)
+
+
+def integers_without(
+    kind: pa.DataType, column: Any, pages: Sequence[StoredPage], dictionary: StoredPage | None, runs: Runs, keys: Keys
+) -> tuple[pa.Array, npt.NDArray[np.int64]]:
+    """As :func:`fixed_width_values`, of integers, or values that are stored as such, without those that are keys.
+
+    Parameters
+    ----------
+    keys : tuple
+        As of the kernel.
+
+    Returns
+    -------
+    pa.Array, int64[m]
+        The second are the places among the rows ``runs`` of those that are left out, ascending.
+    """
+    entries, width = _entries(column, dictionary), _WIDTHS[column.physical_type]
+    into, rows = decompressor(pages, column.codec), _count(runs)
+    data, levels = pa.allocate_buffer(_FRONT + rows * width), np.empty(rows, np.uint8)
+    places = np.empty(rows + 1, np.int64)
+    out = memoryview(data).cast("B")
+    with decompression_errors():
+        count, has_nulls = read_integers_without(
+            list(pages), into, column.is_optional, width, entries, runs, out, levels, keys, places
+        )
+    left, validity, nulls = rows - count, None, 0
+    if has_nulls:
+        validity = pa.py_buffer(np.packbits(levels[:left], bitorder="little"))
+        nulls = left - int(np.count_nonzero(levels[:left]))
+    values = pa.Array.from_buffers(kind, left, [validity, data.slice(_FRONT, left * width)], nulls)
+    return values, places[:count].copy()
+
+
+def _entries(column: Any, dictionary: StoredPage | None) -> memoryview:
+    """The values of a dictionary page."""
+    if dictionary is None:
+        return memoryview(b"")
+    check_dictionary(dictionary)
+    return dictionary.values(column.codec)
+
+
+def _count(runs: Runs) -> int:
+    return int((runs[:, 1] - runs[:, 0]).sum())
 
 
 def coded_values(column: Any, pages: Sequence[StoredPage], entries: pa.Array, runs: Runs) -> pa.DictionaryArray:
@@ -114,7 +155,7 @@ def _array(
     kind: pa.DataType, width: int, runs: Runs, read: Callable[[memoryview, npt.NDArray[np.uint8]], int]
 ) -> pa.Array:
     """The values of ``runs``, which ``read`` writes."""
-    rows = int((runs[:, 1] - runs[:, 0]).sum())
+    rows = _count(runs)
     data, levels = pa.allocate_buffer(_FRONT + rows * width), np.empty(rows, np.uint8)
     with decompression_errors():
         nulls = read(memoryview(data).cast("B"), levels)

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from ..key_sets import IntegerSet
+
 __all__ = [
     "BATCH_ROWS",
     "WHOLE_FILE",
@@ -172,6 +174,19 @@ class DataFile(ABC):
         ----------
         runs : int64[n, 2]
             The position of the first row, and that after the last one; ascending, apart, none empty.
+        """
+        return None
+
+    def rows_without_keys(
+        self, part: FilePart, leaf: int, keys: IntegerSet
+    ) -> Iterator[tuple[int, int, npt.NDArray[np.int64], pa.StructArray]] | None:
+        """The rows of a part whose value in a leaf column is no key. None: they are found as fast when they are read.
+
+        Yields
+        ------
+        int, int, int64[m], pa.StructArray
+            The position of the first row of a batch, and how many rows it had; the positions in the batch of those that
+            are left out, ascending; the column of the others. Otherwise as :meth:`rows`.
         """
         return None
 

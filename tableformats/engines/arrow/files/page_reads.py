@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from ....dataclass import dataclass
 from ....io.parquet.data_pages import StoredPage, decompresses, decompresses_quickly
+from ....io.parquet.fixed_width import is_fixed_width
 from ....io.parquet.pages import ColumnPages, PageColumn, PageStream, pages_of, stored_pages
 from ....plugin.statistics import Bounds
 from ....schema import Field
@@ -25,6 +26,8 @@ from .stored_chunks import FEWEST_REMOTE_BYTES, PAGE_ERRORS, StoredChunks
 
 if TYPE_CHECKING:
     import numpy.typing as npt
+
+    from ..key_sets import IntegerSet
 
     Runs = npt.NDArray[np.int64]
 
@@ -208,9 +211,35 @@ class PageReader:
             return None
         return columns if len(columns) == len(leaves) and self._is_gain(columns, leaves) else None
 
+    def rows_without_keys(
+        self, group: int, leaf: int, keys: IntegerSet
+    ) -> Iterator[tuple[int, int, npt.NDArray[np.int64], pa.StructArray]] | None:
+        """As of :meth:`DataFile.rows_without_keys`, of one row group; the first position is that in the row group."""
+        columns = self._streamed_columns(group, [leaf])
+        if columns is None or keys.has_null or self._kinds.get(leaf) != keys.kind:
+            return None
+        return self._without_keys(group, columns, leaf, keys) if is_fixed_width(keys.kind, columns[0]) else None
+
+    def _without_keys(
+        self, group: int, columns: Sequence[PageColumn], leaf: int, keys: IntegerSet
+    ) -> Iterator[tuple[int, int, npt.NDArray[np.int64], pa.StructArray]]:
+        rows = self._page_rows(columns, [leaf], [])
+        for start, stop, (stream,) in self._windows(group, [leaf], columns):
+            runs = np.array([[start, stop]], np.int64)
+            left, dropped = rows.without_keys(runs, _read_pages(stream, start, stop, runs), keys)
+            yield start, stop - start, dropped, left
+
     def _streamed(
         self, group: int, leaves: Sequence[int], columns: Sequence[PageColumn], rows: PageRows, runs: Runs
     ) -> Iterator[pa.StructArray]:
+        for start, stop, streams in self._windows(group, leaves, columns):
+            for wanted in cut_runs(runs, np.array([start, stop])):
+                yield from rows.of_runs(wanted, [_read_pages(stream, start, stop, wanted) for stream in streams])
+
+    def _windows(
+        self, group: int, leaves: Sequence[int], columns: Sequence[PageColumn]
+    ) -> Iterator[tuple[int, int, list[PageStream]]]:
+        """Rows that are read together: the first one, that after the last one, and the pages of each column."""
         num_rows = self._metadata.row_group(group).num_rows
         window = self._window_rows(group, leaves, _LOCAL_WINDOW_BYTES)
         with self._stored.reading([]) as read:
@@ -221,8 +250,7 @@ class PageReader:
                 # A window ends with a page of the widest column, so that no page of it is decompressed twice.
                 last, page = widest.until(start, min(start + window, num_rows))[-1]
                 stop = last + page.rows if last + page.rows - start < 2 * window else start + window
-                for wanted in cut_runs(runs, np.array([start, stop])):
-                    yield from rows.of_runs(wanted, [_read_pages(stream, start, stop, wanted) for stream in streams])
+                yield start, stop, streams
                 start = stop
 
     def _is_gain(self, columns: Sequence[PageColumn], leaves: Sequence[int]) -> bool:

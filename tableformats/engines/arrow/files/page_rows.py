@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from ....columnar.dropped_rows import rows_where
+from ....columnar.dropped_rows import rows_where, without_rows
 from ....dataclass import dataclass
 from ....io.parquet.data_pages import StoredPage
-from ....io.parquet.fixed_width import coded_values, fixed_width_values, is_fixed_width
+from ....io.parquet.fixed_width import coded_values, fixed_width_values, integers_without, is_fixed_width
 from ....io.parquet.page_files import file_of_pages, write_pieces
 from ....io.parquet.page_values import is_decoded, mark_runs
 from ....io.parquet.pages import PageColumn, PageFooter
@@ -27,6 +27,8 @@ from .footers import open_parquet
 
 if TYPE_CHECKING:
     import numpy.typing as npt
+
+    from ..key_sets import IntegerSet
 
     Runs = npt.NDArray[np.int64]
 
@@ -124,6 +126,24 @@ class PageRows:
                 for values in map(found.__getitem__, numbers)
             ]
             yield pa.StructArray.from_arrays(columns, names=names)
+
+    def without_keys(
+        self, runs: Runs, read: ReadPages, keys: IntegerSet
+    ) -> tuple[pa.StructArray, npt.NDArray[np.int64]]:
+        """The rows of ``runs`` of the only column whose values are no keys; their type is that of the keys.
+
+        Returns
+        -------
+        pa.StructArray, int64[m]
+            The second are the places among the rows ``runs`` of those that are left out, ascending.
+        """
+        (column,), places = self._columns, read.places(runs)
+        if all(map(is_decoded, read.pages)):
+            values, dropped = integers_without(keys.kind, column, read.pages, read.dictionary, places, keys.table)
+            return pa.StructArray.from_arrays([values], names=[column.name]), dropped
+        values = self._decoded([0], [read], [places])[0]
+        dropped = keys.positions(values)
+        return without_rows(pa.StructArray.from_arrays([values], names=[column.name]), dropped), dropped
 
     def _found(self, number: int, read: ReadPages, places: Runs) -> StoredTexts | pa.Array | None:
         """The rows of a column at ``places`` of its pages; None: Arrow has to decode them."""

@@ -33,6 +33,8 @@ from .stored_chunks import StoredChunks
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from ..key_sets import IntegerSet
+
 __all__ = ["ParquetFile"]
 
 
@@ -155,6 +157,19 @@ class ParquetFile(DataFile):
             return None
         pieces = (piece for rows in found for piece in _of_short_texts(without_views(rows)))
         return with_typed_errors(pieces, self.path)
+
+    def rows_without_keys(
+        self, part: FilePart, leaf: int, keys: IntegerSet
+    ) -> Iterator[tuple[int, int, npt.NDArray[np.int64], pa.StructArray]] | None:
+        """See :meth:`DataFile.rows_without_keys`."""
+        if self._pages is None or len(part.row_groups) != 1:
+            return None
+        with typed_errors(self.path):
+            found = self._pages.rows_without_keys(part.row_groups[0], leaf, keys)
+        if found is None:
+            return None
+        batches = ((part.first + first, *batch) for first, *batch in found)
+        return with_typed_errors(batches, self.path)
 
     def finds_rows(self, part: FilePart, selection: Selection) -> bool:
         """See :meth:`DataFile.finds_rows`."""
