@@ -8,12 +8,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tableformats.engines.arrow.key_sets import IntegerSet
 from tableformats.errors import PathNotAllowedError
 from tableformats.expressions.binding import bind
 from tableformats.expressions.parse import parse_filter
 from tableformats.io.compression import AVRO_CODECS, INFLATE_ERRORS, inflate_avro
 from tableformats.io.parquet.data_pages import StoredPage
-from tableformats.io.parquet.fixed_width import fixed_width_values
+from tableformats.io.parquet.fixed_width import fixed_width_values, integers_without
 from tableformats.io.parquet.page_values import is_decoded
 from tableformats.io.parquet.pages import PageColumn, PageStream
 from tableformats.io.parquet.texts import texts_of
@@ -156,6 +157,14 @@ def page_numbers(data: bytes) -> None:
         return
     if len(numbers) > INFLATED or numbers.null_count != numbers.is_null().sum().as_py():
         raise Finding(f"{numbers.null_count} of {len(numbers)} numbers are NULL")
+    values = numbers.to_pylist()
+    keys = {0, 1, 2**40, *values[:2]} - {None}
+    table = IntegerSet(pa.array(sorted(keys), pa.int64())).table
+    left, places = integers_without(pa.int64(), column, pages, dictionary, runs, table)
+    if left.to_pylist() != [value for value in values if value not in keys]:
+        raise Finding(f"{len(left)} of {len(values)} numbers are no keys")
+    if places.tolist() != [place for place, value in enumerate(values) if value in keys]:
+        raise Finding(f"{len(places)} of {len(values)} numbers are keys")
 
 
 def some_rows(rows: int, data: bytes) -> np.ndarray | None:
