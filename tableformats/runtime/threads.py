@@ -167,7 +167,7 @@ def bundles(items: Sequence[Item], n_files: Callable[[Item], int | None], most: 
     They are small enough that every thread gets some, and large enough to be worth a thread's time. An item whose
     number of files is unknown (None) is a list of its own.
     """
-    total = sum(n_files(item) or 0 for item in items)
+    total = sum(filter(None, map(n_files, items)))
     most = min(most, max(total // (4 * thread_count()), _MIN_FILES_PER_ITEM))
 
     def weight(item: Item) -> int:

@@ -139,6 +139,7 @@ IN_CORE: dict[str, str] = {
     "tableformats/cache/directory.py:CacheDirectory._evict: now - status.st_mtime > _ABANDONED_SECONDS"
     " -> (now - status.st_mtime >= _ABANDONED_SECONDS)": "no file was left for exactly so long",
     "tableformats/inspect/pictures/plots.py:Plots.clustering: 2 -> 3": "the end of a step is a power of two",
+    "tableformats/runtime/turns.py:_lock_file: 32 -> 33": "any name of a lock will do that all processes have",
     "tableformats/runtime/boundary.py:boundary.__exit__: 300 -> 301": "a long text of an exception is cut somewhere",
     "tableformats/table/upkeep_verbs.py:_row_violations: 1 -> 2": "a further column is read, and not looked at",
     "tableformats/write/commit_loop.py:keep_up: 2 -> 3": "a warning names one of our own lines, whichever it is",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import time
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -25,6 +27,7 @@ from tableformats.plugin import (
 )
 from tableformats.plugin.files import RowErrors
 from tableformats.plugin.report import ScanReport
+from tableformats.plugin.verification import file_sizes
 
 # ---- reports --------------------------------------------------------------------------------------------------------
 
@@ -265,3 +268,15 @@ def test_members_of_partitions() -> None:
         Field(1002, "a_1002", primitive("date")),
     )
     assert partition_members({}) == ()
+
+
+def test_sizes_of_files(tmp_path: Path) -> None:
+    """In the order that is asked for; of what is no file, none."""
+    (tmp_path / "a").write_bytes(b"12345")
+    (tmp_path / "d").mkdir()
+    local: Any = SimpleNamespace(is_local=True)
+    paths = [str(tmp_path / name) for name in ("d", "a", "none", "a", "a\0b")]
+    assert list(file_sizes(local, paths)) == [None, 5, None, 5, None]
+    sizes = {f"s3://b/{n}": n for n in range(9)}
+    remote: Any = SimpleNamespace(is_local=False, size_of=sizes.get)
+    assert list(file_sizes(remote, ["s3://b/7", "s3://b/x", "s3://b/3"])) == [7, None, 3]

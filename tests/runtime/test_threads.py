@@ -63,6 +63,13 @@ def test_few_items_are_made_ahead_of_their_answers() -> None:
     assert max(ahead) <= 2 * thread_count() + 1
 
 
+@pytest.mark.parametrize("number", [1, 2, 5])
+def test_as_many_threads_as_asked(number: int) -> None:
+    meeting = threading.Barrier(number, timeout=10)
+    workers = set(in_order(lambda _: (meeting.wait(), HERE())[1], range(4 * number), number))
+    assert len(workers) <= number and HERE() not in workers
+
+
 def test_a_single_item_takes_no_thread() -> None:
     assert list(in_order(lambda _: HERE(), [0])) == [HERE()]
     assert list(in_order(abs, [])) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import threading
 import time
 from pathlib import Path
@@ -80,6 +81,15 @@ def test_nobody_waits_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(turns, "_LONGEST_WAIT_S", 0.01)
     with turns.local_turn("t"), turns.local_turn("t") as late:
         assert late
+
+
+def test_a_file_system_without_locks(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(handle: int, operation: int) -> None:
+        raise OSError(37, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", fail)
+    with turns.local_turn("t") as first, turns.local_turn("t") as second:
+        assert first is second is False
 
 
 def test_a_directory_of_another_kind(tmp_path: Path) -> None:
