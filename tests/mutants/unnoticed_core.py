@@ -139,6 +139,15 @@ IN_CORE: dict[str, str] = {
     "tableformats/cache/directory.py:CacheDirectory._evict: now - status.st_mtime > _ABANDONED_SECONDS"
     " -> (now - status.st_mtime >= _ABANDONED_SECONDS)": "no file was left for exactly so long",
     "tableformats/inspect/pictures/plots.py:Plots.clustering: 2 -> 3": "the end of a step is a power of two",
+    **{
+        f"tableformats/io/parquet/{change}": "a field that is absent has no kind, and 1 is none that is asked for"
+        for change in (
+            "fixed_width.py:_stored_unit: 0 -> 1",
+            "fixed_width.py:_stored_unit: 0 -> 1 (number 2)",
+            "pages.py:_items: 0 -> 1",
+            "dictionaries.py:_number: 0 -> 1",
+        )
+    },
     "tableformats/runtime/turns.py:_lock_file: 32 -> 33": "any name of a lock will do that all processes have",
     "tableformats/runtime/boundary.py:boundary.__exit__: 300 -> 301": "a long text of an exception is cut somewhere",
     "tableformats/table/upkeep_verbs.py:_row_violations: 1 -> 2": "a further column is read, and not looked at",

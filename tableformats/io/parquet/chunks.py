@@ -167,7 +167,7 @@ def _inflated_size(data: bytes, chunk: Any, path: str) -> int:
     while at < end:
         try:
             fields, behind = read_struct_at(data, at)
-            inflated, stored = (fields.get(key, (0, None))[1] for key in (2, 3))
+            inflated, stored = (fields[key][1] if key in fields else None for key in (2, 3))
             if not isinstance(inflated, int) or not isinstance(stored, int) or inflated < 0 or stored < 0:
                 raise ValueError("a size is missing or negative")
         except ValueError as error:
