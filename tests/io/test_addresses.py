@@ -11,7 +11,15 @@ import pytest
 from pyarrow import fs
 
 from tableformats.errors import TableFormatsError, TableNotFoundError, UnsupportedFeatureError
-from tableformats.io.redaction import HiddenOptions, RedactingProxy, Redactor, masked, user_of, without_credentials
+from tableformats.io.redaction import (
+    HiddenOptions,
+    RedactingProxy,
+    Redactor,
+    _split,
+    masked,
+    user_of,
+    without_credentials,
+)
 from tableformats.io.storage import Storage
 from tableformats.io.stores.addresses import address_of, address_with_credentials, credentials_of
 from tableformats.io.stores.base import Concurrency, TooLongError
@@ -417,3 +425,20 @@ def test_credentials_of_a_location_are_for_its_own_store(path: str, is_own: bool
     assert dict(Storage("s3://K:S@b/t?region=eu").options_of(path)) == own
     given = Storage("s3://K:S@b/t?region=eu", {"region": "us", "endpoint": "http://h"})
     assert dict(given.options_of(path)) == {**own, "region": "us", "endpoint": "http://h"}
+
+
+@pytest.mark.parametrize(
+    ("location", "plain", "user", "values"),
+    [
+        ("/a/t?b=c", "/a/t?b=c", "", ""),
+        ("s3://b/t", "s3://b/t", "", ""),
+        ("s3://b/t?a=1", "s3://b/t", "", "a=1"),
+        ("s3://b/t?a=1&b=2#c=3", "s3://b/t", "", "a=1&b=2#c=3"),
+        ("s3://b?a=1", "s3://b", "", "a=1"),
+        ("s3://K:S@b/t?a=1", "s3://b/t", "K:S", "a=1"),
+        ("https://token@h/t#a=1", "https://h/t", "token", "a=1"),
+        ("s3://b/t?a", "s3://b/t?a", "", ""),
+    ],
+)
+def test_what_of_a_location_may_be_secret(location: str, plain: str, user: str, values: str) -> None:
+    assert _split(location) == (plain, user, values)

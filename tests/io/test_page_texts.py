@@ -23,6 +23,7 @@ from tableformats.io.parquet.data_pages import (
     decompresses,
     decompresses_quickly,
 )
+from tableformats.io.parquet.texts import StoredTexts
 from tests.support.examples import examples
 
 Numbers = Sequence[int]
@@ -315,3 +316,16 @@ def test_heads_that_lack_something() -> None:
         page(0, 1, b"a", f2=0, f3=3)
     with pytest.raises(ValueError, match="levels of a page are longer than the page"):
         page(3, 4, b"abcd", f1=1, f2=0, f3=1, f4=0, f5=3, f6=2)
+
+
+@pytest.mark.parametrize("defined", [None, [1, 1, 0, 1, 1]])
+def test_a_part_of_the_texts_of_several_pages(defined: list[int] | None) -> None:
+    """What lies between the texts, as before the first one of a page, is none of them."""
+    pages = [(memoryview(b"-a-bc"), 2), (memoryview(b""), 1), (memoryview(b"def-g"), 2)]
+    starts, ends = np.array([1, 3, 0, 0, 4], np.int64), np.array([0, 1, 3, 3, 6, 7], np.int64)
+    mask = None if defined is None else np.array(defined, np.uint8)
+    texts = StoredTexts(pa.string(), pages, starts, ends, mask)
+    every = ["a", "bc", "" if defined is None else None, "def", "g"]
+    for start in range(5):
+        for stop in range(start, 6):
+            assert texts.array(start, stop).to_pylist() == every[start:stop]

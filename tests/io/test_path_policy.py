@@ -342,6 +342,24 @@ def test_a_delta_table_whose_files_were_moved(tmp_path: Path) -> None:
     assert moved.scan().to_arrow().num_rows == 2
 
 
+@pytest.mark.parametrize(
+    ("root", "aliases", "others"),
+    [
+        ("s3://b/t", ["s3a", "s3n", "S3A"], ["gcs", "gs", "abfs", "abfss", "wasb"]),
+        ("gs://b/t", ["gcs"], ["s3", "s3a", "s3n", "wasb"]),
+        ("abfss://c@a.h/t", ["abfs"], ["wasb", "wasbs", "s3a", "gcs"]),
+    ],
+)
+@pytest.mark.parametrize("count", [1, 3])
+def test_schemes_that_name_the_same_store(root: str, aliases: list[str], others: list[str], count: int) -> None:
+    policy, place = PathPolicy(root, ()), root.partition("://")[2]
+    for scheme in [root.partition("://")[0], *aliases]:
+        assert policy.resolve(pa.array([f"{scheme}://{place}/x"] * count)).to_pylist() == [f"{root}/x"] * count
+    for scheme in others:
+        with pytest.raises(PathNotAllowedError):
+            policy.resolve(pa.array([f"{root}/x"] * (count - 1) + [f"{scheme}://{place}/x"]))
+
+
 @pytest.mark.parametrize("turned", [False, True])
 def test_the_longest_move_wins(turned: bool) -> None:
     policy = PathPolicy("/t", ())
