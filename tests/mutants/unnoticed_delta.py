@@ -80,6 +80,7 @@ _CHANGES: dict[str, str] = {
             "lines.adds.num_rows + lines.removes.num_rows -> (lines.adds.num_rows - lines.removes.num_rows)",
         )
     },
+    "log/next_commits.py:keep_own_checkpoint: 256 -> 257": "how much memory is counted for it decides the time alone",
     "log/commits.py:_of_lines: 1 -> 2": "any number but 0 says that there is an action",
     "write/texts.py:_json_bound: False -> True": "a letter that is escaped in JSON is that letter",
     "write/transaction.py:DeltaTransaction.after_commit: 0 -> 1": "no line of a commit of one's own is in an error",

@@ -7,7 +7,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from tableformats.plugin import CorruptMetadataError, Field, PartitionField, PartitionSpec, Schema, parse_transform
+from tableformats.plugin import (
+    CorruptMetadataError,
+    Field,
+    ImpliedBounds,
+    PartitionField,
+    PartitionSpec,
+    Schema,
+    parse_transform,
+)
 
 from .schema_string import GENERATION_EXPRESSION
 
@@ -53,8 +61,9 @@ def partition_spec(columns: Any, schema: Schema, path: str) -> tuple[PartitionSp
     members = tuple(
         PartitionField(FIRST_PARTITION_ID + i, f.name, f.id, identity, f.type) for i, f in enumerate(fields)
     )
-    if not any(GENERATION_EXPRESSION in field.metadata for field in fields):
-        return PartitionSpec(0, members), fields
-    from .generated_columns import implied_bounds
+    implied: tuple[ImpliedBounds, ...] = ()
+    if any(GENERATION_EXPRESSION in field.metadata for field in fields):
+        from .generated_columns import implied_bounds
 
-    return PartitionSpec(0, members, implied_bounds(schema, members)), fields
+        implied = implied_bounds(schema, members)
+    return PartitionSpec(0, members, implied), fields
