@@ -19,7 +19,7 @@ from tableformats_delta.schema.partition_values import (
     parse_partition_values,
     partition_struct,
 )
-from tableformats_delta.schema.row_tracking import row_tracking_columns
+from tableformats_delta.schema.row_tracking import row_tracking_columns, row_tracking_fields
 from tableformats_delta.schema.schema_string import parse_schema
 from tableformats_delta.schema.table_metadata import TableMetadata
 
@@ -444,6 +444,23 @@ def test_columns_of_row_tracking() -> None:
     assert (versions.per_file, versions.stored_name) == ("row_commit_version", None)
     assert ids.counts_rows and not versions.counts_rows
     assert row_tracking_columns({"delta.enableRowTracking": "false"}) == row_tracking_columns({}) == ()
+
+
+@pytest.mark.parametrize(
+    ("configuration", "features", "is_tracked"),
+    [
+        ({"delta.enableRowTracking": "true"}, None, True),
+        ({}, ["appendOnly", "rowTracking"], True),
+        ({"delta.enableRowTracking": "false"}, ["rowTracking"], True),
+        ({"delta.enableRowTracking": "false"}, ["appendOnly"], False),
+        ({}, [], False),
+        ({}, None, False),
+    ],
+)
+def test_fields_of_row_tracking(configuration: dict[str, str], features: list[str] | None, is_tracked: bool) -> None:
+    """Files of a table that once tracked rows keep theirs."""
+    found = row_tracking_fields(configuration, {"minWriterVersion": 7, "writerFeatures": features})
+    assert found == (("base_row_id", "row_commit_version") if is_tracked else ())
 
 
 # ---- partitions ------------------------------------------------------------------------------------------------------

@@ -8,10 +8,11 @@ materialized columns. Source: Delta PROTOCOL.md, "Row Tracking", "Reader Require
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from tableformats.plugin import Field, MetadataColumn, primitive
 
-__all__ = ["POSITION_COLUMNS", "ROW_TRACKING_FIELDS", "row_tracking_columns"]
+__all__ = ["POSITION_COLUMNS", "ROW_TRACKING_FIELDS", "row_tracking_columns", "row_tracking_fields"]
 
 POSITION_COLUMNS = (
     MetadataColumn(Field(-3, "_file", primitive("string")), "path"),
@@ -42,3 +43,12 @@ def row_tracking_columns(configuration: Mapping[str, str]) -> tuple[MetadataColu
             configuration.get("delta.rowTracking.materializedRowCommitVersionColumnName"),
         ),
     )
+
+
+def row_tracking_fields(configuration: Mapping[str, str], protocol: Mapping[str, Any]) -> tuple[str, ...]:
+    """Those of :data:`ROW_TRACKING_FIELDS` that the files of a table have.
+
+    Files that are removed keep them, whether or not the ids of rows can be relied upon.
+    """
+    is_tracked = row_tracking_columns(configuration) or "rowTracking" in (protocol.get("writerFeatures") or ())
+    return ROW_TRACKING_FIELDS if is_tracked else ()

@@ -39,7 +39,7 @@ from ..schema.char_types import char_lengths
 from ..schema.column_mapping import name_mapping
 from ..schema.features import feature_texts
 from ..schema.partition_values import PartitionValueErrors, partition_struct
-from ..schema.row_tracking import POSITION_COLUMNS, ROW_TRACKING_FIELDS, row_tracking_columns
+from ..schema.row_tracking import POSITION_COLUMNS, row_tracking_columns, row_tracking_fields
 from ..statistics.log_statistics import LogStatistics, TextStatistics
 from .table_state import TableState
 
@@ -103,11 +103,8 @@ class DeltaSnapshot(FormatSnapshot):
         self.specs = {spec.id: spec}
         self.default_spec_id = spec.id
         self.name_mapping = name_mapping(metadata.mapping_mode)
-        tracked = row_tracking_columns(self.properties)
-        self.metadata_columns = (*POSITION_COLUMNS, *tracked)
-        # Files that are removed keep these, whether or not the ids of rows can be relied upon.
-        is_tracked = bool(tracked) or "rowTracking" in (state.protocol.get("writerFeatures") or ())
-        self._row_columns = ROW_TRACKING_FIELDS if is_tracked else ()
+        self.metadata_columns = (*POSITION_COLUMNS, *row_tracking_columns(self.properties))
+        self._row_columns = row_tracking_fields(self.properties, state.protocol)
         # What is decoded of a part depends on these, beside the types of the columns.
         self._key = (*self._row_columns, *char_lengths(self.schema.fields), f"zone {partition_time_zone}")
 
