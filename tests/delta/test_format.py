@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 from tableformats_delta.format import DeltaFormat, _first_page
+from tableformats_delta.table import DeltaTable
 
 import tableformats as tf
-from tableformats.plugin import OpenOptions
+from tableformats.plugin import MetadataCache, OpenOptions
 
 
 class Place:
@@ -68,6 +69,12 @@ def test_the_first_page_of_a_log(names: list[str] | None, is_local: bool, page: 
         with pytest.raises(tf.TableNotFoundError, match="the directory holds no Delta table") as caught:
             DeltaFormat().open(place, OpenOptions())
         assert caught.value.path == "t"
+
+
+@pytest.mark.parametrize("is_local", [True, False])
+def test_a_remote_log_is_known_from_listing_to_listing(is_local: bool) -> None:
+    place: Any = Place([], is_local)
+    assert (DeltaTable(place, MetadataCache(0))._remote_log is None) == is_local
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,17 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from tableformats_delta.log.listing import LogFile, list_log
+from tableformats_delta.log.checksums import VersionChecksum
+from tableformats_delta.log.listing import Checkpoint, LogFile, list_log
 from tableformats_delta.snapshot import table_state
-from tableformats_delta.snapshot.table_state import _check_format, _files_ahead, load_state, reading_state_ahead
+from tableformats_delta.snapshot.table_state import (
+    _check_format,
+    _commits,
+    _files_ahead,
+    _loaded,
+    load_state,
+    reading_state_ahead,
+)
 
 import tableformats as tf
 from tableformats.io.storage import Storage
@@ -239,3 +247,115 @@ def test_how_much_a_schema_may_cost(tmp_path: Path) -> None:
     with pytest.raises(tf.LimitExceededError) as caught:
         load_state(storage, segment_, MetadataCache(0))
     assert caught.value.limit == "expansion"
+
+
+# ---- what is at hand -------------------------------------------------------------------------------------------------
+
+
+def at_hand(checksum: VersionChecksum | None = None, stored: tuple[Any, Any] | None = None, **actions: Any) -> Any:
+    """The state of version 3 of one commit with these actions, upon a checkpoint of ``stored`` ones."""
+    cache, commit = MetadataCache(1 << 20), COMMITS[0]
+    said = SimpleNamespace(**{"file": commit, "protocol": None, "metadata": None, **actions})
+    cache.keep(("commit", commit), said, 64)
+    checkpoint = None if stored is None else Checkpoint(1, (LogFile(1, "k", 9, 1),))
+    cache.keep(("metadata", checkpoint), stored, 64)
+    if checksum is not None:
+        cache.keep(("checksum", checksum.file), checksum, 64)
+    one = segment(
+        commits=(commit,),
+        covered={},
+        is_of_catalog=False,
+        checkpoint=checkpoint,
+        checksum=None if checksum is None else checksum.file,
+    )
+    store: Any = SimpleNamespace(is_local=True, limits=tf.Limits())
+    return _loaded(store, one, cache, None)
+
+
+def checksum_of(version: int, protocol: Any = None, stored: Any = None) -> VersionChecksum:
+    return VersionChecksum(LogFile(version, f"s{version}", 7, 1), protocol, stored, 3, 30, None)
+
+
+NAMED = {**metadata(), "id": "x"}
+
+
+def test_a_checksum_file_counts_for_its_own_version() -> None:
+    both = {"protocol": PROTOCOL, "metadata": metadata()}
+    assert at_hand(checksum_of(3), **both).checksum == checksum_of(3)
+    assert at_hand(checksum_of(3, PROTOCOL, metadata()), **both).checksum.num_files == 3
+    assert at_hand(checksum_of(2), **both).checksum is None and at_hand(**both).checksum is None
+    for wrong, field_ in ((checksum_of(3, OTHER), "protocol"), (checksum_of(3, None, NAMED), "metadata")):
+        with pytest.raises(tf.CorruptMetadataError, match="contradicts its checksum file") as caught:
+            at_hand(wrong, **both)
+        assert (caught.value.field, caught.value.path) == (field_, "s3")
+    assert at_hand(checksum_of(2, OTHER, NAMED), **both).protocol == PROTOCOL
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_a_checksum_file_says_what_commits_do_not(version: int) -> None:
+    """Also one of an older version, before the checkpoint does."""
+    older = (OTHER, NAMED)
+    found = at_hand(checksum_of(version, PROTOCOL, metadata()), older)
+    assert (found.protocol, found.metadata) == (PROTOCOL, metadata())
+    assert (found.checksum is None) == (version == 2)
+    found = at_hand(checksum_of(version, PROTOCOL), older, metadata=metadata())
+    assert (found.protocol, found.metadata) == (PROTOCOL, metadata())
+    found = at_hand(checksum_of(version, None, metadata()), older)
+    assert (found.protocol, found.metadata) == (OTHER, metadata())
+    found = at_hand(checksum_of(version, PROTOCOL), older)
+    assert (found.protocol, found.metadata) == (PROTOCOL, NAMED)
+
+
+@pytest.mark.parametrize(
+    ("given", "named", "path"),
+    [
+        ({"metadata": metadata()}, "protocol", "c3"),
+        ({"protocol": PROTOCOL}, "metaData", "c3"),
+        ({"stored": (None, metadata())}, "protocol", "k"),
+        ({"stored": (PROTOCOL, None)}, "metaData", "k"),
+        ({"checksum": checksum_of(2, None, metadata())}, "protocol", "s2"),
+        ({"checksum": checksum_of(2, PROTOCOL)}, "metaData", "s2"),
+        ({"checksum": checksum_of(2), "metadata": metadata()}, "protocol", "c3"),
+        (
+            {"protocol": PROTOCOL, "metadata": {**metadata(), "format": {"provider": "orc"}}},
+            "metaData.format.provider",
+            "c3",
+        ),
+        (
+            {"protocol": {"minReaderVersion": 9, "minWriterVersion": 9}, "metadata": metadata()},
+            "minReaderVersion",
+            "c3",
+        ),
+    ],
+)
+def test_what_is_missing_or_not_supported(given: dict[str, Any], named: str, path: str) -> None:
+    with pytest.raises(tf.TableFormatsError) as caught:
+        at_hand(**given)
+    assert (caught.value.field, caught.value.path) == (named, path)
+
+
+@pytest.mark.parametrize(
+    ("files", "taken", "cached"),
+    [
+        ((2, 1), [2, 1], []),
+        ((3, 2, 1), [2, 1], [3]),
+        ((3, 2), [2], [3]),
+        ((3, 1), [1], [3]),
+        ((3,), [], [3]),
+        ((4, 3), [], [4, 3]),
+    ],
+)
+def test_commits_that_an_older_state_has(files: tuple[int, ...], taken: list[int], cached: list[int]) -> None:
+    """Whatever came before a new checkpoint is left out."""
+    named = {version: LogFile(version, f"c{version}", 5, 1) for version in range(1, 5)}
+    older: Any = SimpleNamespace(commits=[SimpleNamespace(file=named[version], of="older") for version in (2, 1)])
+    cache = MetadataCache(1 << 20)
+    for version in (3, 4):
+        cache.keep(("commit", named[version]), SimpleNamespace(file=named[version], of="cache"), 64)
+    store: Any = SimpleNamespace(is_local=True)
+    one = segment(commits=tuple(named[version] for version in files), covered={})
+    found = _commits(store, one, cache, older)
+    assert found[0] is one and found[2] == []
+    places: list[tuple[int, str]] = [(commit.file.version, commit.of) for commit in found[1]]  # type: ignore[attr-defined]
+    assert [version for version, _ in places] == [*files]
+    assert sorted(places) == sorted([*((v, "older") for v in taken), *((v, "cache") for v in cached)])

@@ -58,6 +58,21 @@ _CHANGES: dict[str, str] = {
             " -> (nullcontext() if is_shared else local_turn(self._storage.join(LOG_DIRECTORY)))",
         )
     },
+    **{
+        f"snapshot/table_state.py:_runs: {change}": "how many commits are read at once decides the time alone"
+        for change in (
+            "\"opened\" if are_local else \"requested\" -> ('requested' if are_local else 'opened')",
+            '_RUN_BYTES // _RUN_FILES["opened" if are_local else "requested"]'
+            " -> (_RUN_BYTES * _RUN_FILES['opened' if are_local else 'requested'])",
+        )
+    },
+    **{
+        f"table.py:DeltaTable.newest_after: {change}": "from which version the log is followed decides the time alone"
+        for change in (
+            "older is None -> (older is not None)",
+            "self._head if older is None else older -> (older if older is None else self._head)",
+        )
+    },
     "json/columns.py:JsonTable.__init__: 0 -> 1": "only decimals have a scale that is looked at",
     **{
         f"log/commit_lines.py:_Actions.{change}": reason

@@ -126,20 +126,18 @@ def _loaded(storage: Storage, segment: LogSegment, cache: MetadataCache, older: 
     segment, commits, notes = _commits(storage, segment, cache, older)
     protocol = next((commit.protocol for commit in commits if commit.protocol), older.protocol if older else None)
     metadata = next((commit.metadata for commit in commits if commit.metadata), older.metadata if older else None)
-    checksum = None
-    if segment.checksum is not None:
-        is_current = segment.checksum.version == segment.version
-        if is_current or protocol is None or metadata is None:
-            checksum = _checksum(storage, segment.checksum, cache, notes)
-        if checksum is not None and is_current:
-            checksum.check("protocol", protocol)
-            checksum.check("metadata", metadata)
+    checksum, is_current = None, segment.checksum is not None and segment.checksum.version == segment.version
+    if segment.checksum is not None and (is_current or protocol is None or metadata is None):
+        checksum = _checksum(storage, segment.checksum, cache, notes)
+    if checksum is not None and is_current:
+        checksum.check("protocol", protocol)
+        checksum.check("metadata", metadata)
     checkpoint, stored = segment.checkpoint, 0
     path = checkpoint.files[0].path if checkpoint is not None else segment.commits[-1].path
     if checksum is not None:  # one of an older version still counts: no commit after it has what is missing
         path = path if metadata else checksum.file.path
         protocol, metadata = protocol or checksum.protocol, metadata or checksum.metadata
-        checksum = checksum if checksum.file.version == segment.version else None
+        checksum = checksum if is_current else None
     if checkpoint is not None and (protocol is None or metadata is None):
         older_protocol, older_metadata = _checkpoint_metadata(storage, checkpoint, cache)
         stored = 0 if metadata else sum(file.size for file in checkpoint.files)
