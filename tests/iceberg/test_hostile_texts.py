@@ -54,14 +54,18 @@ MAPS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("name", MAPS)
-def test_map_keys_that_are_null(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize(
+    ("kind", "key", "said"),
+    [(["null", "int"], None, "is null"), ("long", 2**31, "does not fit"), ("long", -(2**31) - 1, "does not fit")],
+)
+def test_map_keys_that_are_none(tmp_path: Path, name: str, kind: Any, key: int | None, said: str) -> None:
     """Planning does not need the entry. The metadata table of files cannot show it."""
     schema = entry_schema((("p", 1000, "int"),))
     for member in schema["fields"][-1]["type"]["fields"]:
         if member["name"] == name:
-            member["type"][1]["items"]["fields"][0]["type"] = ["null", "int"]
+            member["type"][1]["items"]["fields"][0]["type"] = kind
     wrong = entry(
-        "/table/data/1.parquet", partition={"p": 1}, sequence_number=1, **{name: [{"key": None, "value": MAPS[name]}]}
+        "/table/data/1.parquet", partition={"p": 1}, sequence_number=1, **{name: [{"key": key, "value": MAPS[name]}]}
     )
     out = io.BytesIO()
     fastavro.writer(out, fastavro.parse_schema(schema), [wrong], codec="null", sync_marker=SYNC)
@@ -69,7 +73,7 @@ def test_map_keys_that_are_null(tmp_path: Path, name: str) -> None:
     table = tf.open_table(tmp_path, relocate=True)
     assert len(table.scan("c > 1").plan()) == 1
     for shown in (table.inspect.files, table.inspect.entries):
-        with pytest.raises(tf.CorruptMetadataError, match="a key of a map is null") as caught:
+        with pytest.raises(tf.CorruptMetadataError, match=f"a key of a map {said}") as caught:
             shown()
         assert caught.value.field == name and caught.value.path == str(tmp_path / "metadata/m.avro")
 

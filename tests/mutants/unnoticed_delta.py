@@ -73,6 +73,7 @@ _CHANGES: dict[str, str] = {
             "self._head if older is None else older -> (older if older is None else self._head)",
         )
     },
+    "table.py:DeltaTable._counted: 0 -> 1": "to list the log again takes more time alone",
     "json/columns.py:JsonTable.__init__: 0 -> 1": "only decimals have a scale that is looked at",
     **{
         f"log/commit_lines.py:_Actions.{change}": reason

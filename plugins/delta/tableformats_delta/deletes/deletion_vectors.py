@@ -144,7 +144,7 @@ def _file_data(storage: Storage, path: str, offset: int | None, size: int) -> tu
         if offset is None:
             # The protocol says 0, other writers mean 1: take the one where the declared size stands.
             offset = 0 if int.from_bytes(head, "big") == size else 1
-        if offset < 0 or size < 4 or size > length - 8 or offset > length - 8 - size:
+        if offset < 0 or size < 4 or offset > length - 8 - size:
             raise _Place(path, offset).corrupt(f"{size} bytes at offset {offset} pass the end of its file")
         storage.limits.check("metadata_bytes", size, "bytes of a deletion vector", path=path, offset=offset)
         block = bytes(file.read_at(size + 8, offset))

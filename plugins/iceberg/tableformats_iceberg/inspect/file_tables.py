@@ -225,7 +225,11 @@ def _map_column(raw: AvroColumns, name: str) -> pa.Array:
     if keys.null_count:
         raise CorruptMetadataError("a key of a map is null", path=raw.source, field=name)
     items = values.bytes_array(pa.binary()) if name in _BOUNDS else values.int_array()
-    return pa.MapArray.from_arrays(_offsets(raw, (DATA_FILE_ID, field_id)), keys.int_array(pa.int32()), items)
+    try:
+        names = keys.int_array().cast(pa.int32())
+    except pa.ArrowInvalid:
+        raise CorruptMetadataError("a key of a map does not fit into 32 bits", path=raw.source, field=name) from None
+    return pa.MapArray.from_arrays(_offsets(raw, (DATA_FILE_ID, field_id)), names, items)
 
 
 def _list_column(raw: AvroColumns, field_id: int) -> pa.Array:
