@@ -168,3 +168,11 @@ def test_what_is_no_struct(fields: dict[int, Any], error: type[Exception]) -> No
         deep = {1: (12, deep)}
     with pytest.raises(ValueError, match="deeply"):
         write_struct(deep)
+
+
+@pytest.mark.parametrize(("length", "taken"), [(0, 8), (5, 13), (20, 28), (21, 28), (0x01000000, 28), (0xFFFFFFFF, 28)])
+def test_the_footer_of_a_whole_file(monkeypatch: pytest.MonkeyPatch, length: int, taken: int) -> None:
+    """The end of the file, as long as its last bytes say; but no more than there is."""
+    data = bytes(range(20)) + length.to_bytes(4, "little") + b"PAR1"
+    monkeypatch.setattr(ParquetFooter, "of", lambda *given: given)
+    assert ParquetFooter.of_file(data) == (data[-taken:], 28) == ParquetFooter.of_file(memoryview(data))

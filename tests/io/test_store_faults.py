@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import pickle
 import threading
 import time
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 
 import tableformats as tf
+from tableformats.io.stores.faults import fault_of
 from tests.support.s3_stub import Request, S3Stub
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "tables"
@@ -305,3 +307,10 @@ def web_server(status: int) -> Iterator[str]:
     finally:
         server.shutdown()
         server.server_close()
+
+
+@pytest.mark.parametrize("error", [FileNotFoundError("x"), FileNotFoundError(2, "words", "elsewhere")])
+def test_what_is_missing_is_an_error_of_the_system(error: Exception) -> None:
+    found = fault_of(error, "s3://b/f")
+    assert type(found) is FileNotFoundError
+    assert (found.errno, found.strerror, found.filename) == (errno.ENOENT, "There is no such file", "s3://b/f")

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from unittest.mock import ANY
 
 import pytest
 
@@ -16,7 +17,7 @@ from tableformats.errors import TableFormatsError, UnsupportedFeatureError
 from tableformats.io.redaction import Redactor
 from tableformats.io.stores.addresses import address_of, credentials_of
 from tableformats.io.stores.object_store import complete_s3_options, open_object_store
-from tableformats.io.stores.options import StoreOptions, _known_name, parse_options
+from tableformats.io.stores.options import StoreOptions, _flat, _known_name, parse_options
 from tableformats.io.stores.profiles import profile_settings
 from tests.support.s3_stub import S3Stub
 
@@ -360,3 +361,35 @@ def test_a_profile_that_needs_boto3(bare: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setitem(sys.modules, "boto3", None)
     with pytest.raises(TableFormatsError, match=r"needs boto3.*tableformats\[s3\]"):
         profile_settings("work", "s3://bucket")
+
+
+@pytest.mark.parametrize(
+    ("given", "flat"),
+    [
+        ({}, []),
+        ({"a": 1, "b": None, "use_ssl": True}, [("a", 1)]),
+        ({"use_ssl": False}, [("allow_http", True)]),
+        ({"config_kwargs": {"s3": {"addressing_style": "virtual"}}}, [("virtual_hosted_style_request", True)]),
+        ({"config_kwargs": {"s3": {"addressing_style": "path"}}}, []),
+        ({"config_kwargs": {"s3": "x", "other": {"addressing_style": "virtual"}}}, [("s3", "x"), ("other", ANY)]),
+        ({"client_kwargs": {"verify": False}}, [("allow_invalid_certificates", True)]),
+        ({"client_kwargs": {"verify": "/ca"}, "a": 1}, [("root_certificate", "/ca"), ("a", 1)]),
+        ({"config_kwargs": {"retries": 3, "max_pool_connections": 5, "signature_version": "x"}}, []),
+        ({"client_kwargs": {}, "config_kwargs": None}, []),
+    ],
+)
+def test_what_fsspec_nests(given: dict[str, Any], flat: list[tuple[str, Any]]) -> None:
+    assert list(_flat(given, "s3", "s3://b/t")) == flat
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"client_kwargs": 5}, "the storage option client_kwargs is a mapping"),
+        ({5: 1}, "5 is no name of a storage option"),
+    ],
+)
+def test_options_that_are_none(given: Any, said: str) -> None:
+    with pytest.raises(TableFormatsError, match=said) as caught:
+        list(_flat(given, "s3", "s3://b/t"))
+    assert caught.value.path == "s3://b/t"

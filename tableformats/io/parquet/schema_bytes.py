@@ -49,10 +49,10 @@ def local_footer(path: str) -> bytes | None:
 
 
 def _footer_of(file: int, size: int) -> bytes | None:
-    start = max(size - _TAIL, 0)
-    tail = _read(file, start, size - start)
+    count = min(size, _TAIL)
+    tail = _read(file, size - count, count)
     length = int.from_bytes(tail[-_END_BYTES:-4], "little")
-    if len(tail) != size - start or tail[-4:] != _MAGIC or length > size - _END_BYTES - len(_MAGIC):
+    if len(tail) != count or tail[-4:] != _MAGIC or length > size - _END_BYTES - len(_MAGIC):
         return None
     if length <= len(tail) - _END_BYTES:
         return tail[-_END_BYTES - length : -_END_BYTES]

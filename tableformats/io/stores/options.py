@@ -108,7 +108,8 @@ def concurrency_of(given: Mapping[str, Any], path: str) -> Concurrency:
 
 def _flat(given: Mapping[str, Any], service: str, path: str) -> Iterator[tuple[str, Any]]:
     """The options, with what fsspec nests in ``client_kwargs`` and ``config_kwargs``; later ones win."""
-    nested = {name: given[name] for name in ("config_kwargs", "client_kwargs", "client_options") if given.get(name)}
+    names = ("config_kwargs", "client_kwargs", "client_options")
+    nested = {name: given[name] for name in names if given.get(name) is not None}
     for name, options in nested.items():
         if not isinstance(options, Mapping):
             raise TableFormatsError(f"the storage option {name} is a mapping", path=path, field=name)
