@@ -14,7 +14,8 @@ import os
 import random
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from statistics import median
 from typing import Any
 
 import pyarrow as pa
@@ -164,17 +165,33 @@ def _of_frame(frame: Any, question: Question) -> int:
 
 @dataclass
 class Measurement:
-    """The fastest round: seconds of the clock and of the processor."""
+    """Seconds of the clock and of the processor, of each round."""
 
-    clock: float = float("inf")
-    processor: float = float("inf")
+    clocks: list[float] = field(default_factory=list)
+    processors: list[float] = field(default_factory=list)
     rows: int = -1
+
+    @property
+    def clock(self) -> float:
+        """Of the fastest round."""
+        return min(self.clocks)
+
+    @property
+    def processor(self) -> float:
+        """Of the fastest round."""
+        return min(self.processors)
+
+    def over(self, base: Measurement) -> tuple[float, float]:
+        """Both over those of another reader: medians of all rounds, as the machine is not as fast in each round."""
+        pairs = zip(self.clocks, base.clocks, strict=True), zip(self.processors, base.processors, strict=True)
+        clock, processor = (median(own / other for own, other in pair) for pair in pairs)
+        return clock, processor
 
     def add(self, run: Callable[[Question], int], question: Question) -> None:
         clock, processor = time.perf_counter(), time.process_time()
         self.rows = run(question)
-        self.clock = min(self.clock, time.perf_counter() - clock)
-        self.processor = min(self.processor, time.process_time() - processor)
+        self.clocks.append(time.perf_counter() - clock)
+        self.processors.append(time.process_time() - processor)
 
 
 def measure(
@@ -214,11 +231,11 @@ class RowsBesideDataset(_OfRows):
 
     def track_ratio_vs_dataset(self, question: str, reader: str) -> float:
         found = measure(self.tables, self.question, [reader, "pyarrow.dataset"])
-        return found[reader].clock / found["pyarrow.dataset"].clock
+        return found[reader].over(found["pyarrow.dataset"])[0]
 
     def track_processor_ratio_vs_dataset(self, question: str, reader: str) -> float:
         found = measure(self.tables, self.question, [reader, "pyarrow.dataset"])
-        return found[reader].processor / found["pyarrow.dataset"].processor
+        return found[reader].over(found["pyarrow.dataset"])[1]
 
 
 class DeletedBesideClean(_OfRows):
@@ -228,7 +245,7 @@ class DeletedBesideClean(_OfRows):
 
     def track_processor_ratio_vs_clean(self, question: str, reader: str) -> float:
         found = measure(self.tables, self.question, [reader, clean_of(reader)])
-        return found[reader].processor / found[clean_of(reader)].processor
+        return found[reader].over(found[clean_of(reader)])[1]
 
 
 class RowsInMemory:
@@ -253,7 +270,7 @@ def figures(question: str, found: dict[str, Measurement], names: Sequence[str]) 
     base, rows = found["pyarrow.dataset"], []
     for name in (name for name in names if name in found):
         m = found[name]
-        ratios = [f"{m.clock / base.clock:.2f}x", f"{m.processor / base.processor:.2f}x"]
+        ratios = [f"{ratio:.2f}x" for ratio in m.over(base)]
         rows.append([question, name, f"{m.rows:,}", f"{m.clock:.3f}", f"{m.processor:.3f}", *ratios])
     return rows
 
@@ -262,8 +279,7 @@ def beside_clean(question: str, found: dict[str, Measurement]) -> list[list[str]
     """A row for each kind of deletes: both times over those of the clean table."""
     rows = []
     for name in DELETED:
-        m, base = found[name], found[clean_of(name)]
-        rows.append([question, name, f"{m.clock / base.clock:.2f}x", f"{m.processor / base.processor:.2f}x"])
+        rows.append([question, name, *(f"{ratio:.2f}x" for ratio in found[name].over(found[clean_of(name)]))])
     return rows
 
 
