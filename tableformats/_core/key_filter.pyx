@@ -55,7 +55,8 @@ def add_keys(const int64_t[::1] keys not None, uint64_t[::1] bits not None, int6
 
 cdef KeyTable key_table(const uint64_t[::1] bits, int64_t least, uint64_t multiplier, int shift) except *:
     """It holds as long as ``bits`` is there. Raises ValueError."""
-    return KeyTable(&bits[0], expect_slots(bits, shift), <uint64_t>least, multiplier, shift)
+    cdef uint64_t slots = expect_slots(bits, shift)
+    return KeyTable(&bits[0], slots, <uint64_t>least, multiplier, shift)
 
 
 def find_keys(const int64_t[::1] values not None, const uint64_t[::1] bits not None, int64_t least,
