@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -83,3 +84,55 @@ def test_tables_that_are_registered(fault: Exception | None, outcome: PutOutcome
     catalog = Catalog(fault)
     assert commits.register(catalog, ("a", "t"), "s3://b/t/metadata/1.json") is outcome
     assert catalog.registered == [(("a", "t"), "s3://b/t/metadata/1.json")]
+
+
+@pytest.mark.parametrize(
+    ("is_one", "name", "attribute"),
+    [
+        (commits.is_rest, "RestCatalog", "_session"),
+        (commits.is_dynamodb, "DynamoDbCatalog", "dynamodb_table_name"),
+        (commits.is_bigquery, "BigQueryMetastoreCatalog", "client"),
+        (commits.is_sql, "SqlCatalog", "engine"),
+    ],
+)
+def test_kinds_of_catalogs(is_one: Any, name: str, attribute: str) -> None:
+    """By the name of a class of PyIceberg, and by what it has: a later release may have it otherwise."""
+
+    def made(name: str, module: str, **known: Any) -> Any:
+        kind = type(name, (), {"__module__": module})
+        return type("Own", (kind,), {"__module__": "own", **known})()
+
+    value = SimpleNamespace(dialect=SimpleNamespace(supports_sane_rowcount=True))
+    assert is_one(made(name, "pyiceberg.catalog.x", **{attribute: value}))
+    assert not is_one(made(name, "pyiceberg.catalog.x"))
+    assert not is_one(made("Other", "pyiceberg.catalog.x", **{attribute: value}))
+    assert not is_one(made(name, "other", **{attribute: value}))
+
+
+COMMIT = "POST /v1/{prefix}/transactions/commit"
+
+
+@pytest.mark.parametrize(
+    ("known", "may"),
+    [
+        (None, True),
+        ({"a"}, True),
+        ({"a", "b"}, True),
+        ({"a", "b", "c"}, False),
+        ({"c"}, False),
+        ({"c", COMMIT}, True),
+        ({f"{COMMIT}/more"}, False),
+    ],
+)
+def test_catalogs_that_may_commit_to_several_tables(
+    monkeypatch: pytest.MonkeyPatch, known: set[str] | None, may: bool
+) -> None:
+    """One that does not say what it can do is asked; ``a`` and ``b`` are what PyIceberg assumes of it."""
+    rest = pytest.importorskip("pyiceberg.catalog.rest")
+    monkeypatch.setattr(rest, "DEFAULT_ENDPOINTS", {"a"}, raising=False)
+    monkeypatch.setattr(rest, "VIEW_ENDPOINTS", {"b"}, raising=False)
+    catalog = type("RestCatalog", (), {"__module__": "pyiceberg.catalog.rest", "_session": None})()
+    if known is not None:
+        catalog._supported_endpoints = known
+    assert commits.may_commit_several(catalog) is may
+    assert not commits.may_commit_several(Catalog())

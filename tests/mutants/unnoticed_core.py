@@ -149,6 +149,7 @@ IN_CORE: dict[str, str] = {
         )
     },
     "tableformats/io/storage.py:Storage.reading_ahead: 0 -> 1": "a file of one byte is asked for by its end",
+    "tableformats/catalog/swaps/aws_answers.py:attempted: 0 -> 1": "no answer has a status as small",
     "tableformats/runtime/turns.py:_lock_file: 32 -> 33": "any name of a lock will do that all processes have",
     "tableformats/runtime/boundary.py:boundary.__exit__: 300 -> 301": "a long text of an exception is cut somewhere",
     "tableformats/table/upkeep_verbs.py:_row_violations: 1 -> 2": "a further column is read, and not looked at",
