@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import sqlite3
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -64,3 +66,43 @@ def test_a_database_that_does_not_count_what_it_changed_is_not_trusted(
     assert is_sql(catalog)
     monkeypatch.setattr(catalog.engine.dialect, "supports_sane_rowcount", False)
     assert not is_sql(catalog) and not is_sql(object.__new__(type(catalog)))
+
+
+class Failed:
+    """A connection of SQLAlchemy on which a commit failed."""
+
+    def __init__(self, driven: Any, fault: Exception | None = None) -> None:
+        self.dbapi_connection, self.fault = driven, fault
+        self.done: list[str] = []
+
+    def rollback(self) -> None:
+        self.done.append("rolled back")
+        if self.fault is not None:
+            raise self.fault
+
+    def invalidate(self) -> None:
+        self.done.append("given up")
+
+
+@pytest.mark.parametrize("is_open", [False, True])
+def test_what_sqlite_says_of_a_commit_that_failed(is_open: bool) -> None:
+    driven = sqlite3.connect(":memory:", isolation_level=None)
+    if is_open:
+        driven.execute("BEGIN")
+    for fault in (None, OSError("gone")):
+        connection = Failed(driven, fault)
+        outcome = PutOutcome.LOST if is_open and fault is None else PutOutcome.UNKNOWN
+        assert swaps._rolled_back(connection) is outcome
+        assert connection.done == (["rolled back"] if fault is None else ["rolled back", "given up"])
+    driven.close()
+
+
+@pytest.mark.parametrize("is_open", [False, True])
+def test_what_other_databases_say_of_a_commit_that_failed(is_open: bool) -> None:
+    assert swaps._rolled_back(Failed(SimpleNamespace(in_transaction=is_open))) is PutOutcome.UNKNOWN
+
+
+@pytest.mark.parametrize(("version", "has_types"), [("v0", False), ("v1", True), (None, False)])
+def test_rows_that_say_that_they_are_tables(version: str | None, has_types: bool) -> None:
+    assert swaps._has_types(SimpleNamespace(_schema_version=version)) is has_types
+    assert swaps._has_types(SimpleNamespace()) is False
