@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tableformats_delta.format import DeltaFormat, _first_page
+from tableformats_delta.format import DeltaFormat, _first_page, _zone
 from tableformats_delta.table import DeltaTable
 
 import tableformats as tf
@@ -90,3 +90,10 @@ def test_a_remote_log_is_known_from_listing_to_listing(is_local: bool) -> None:
 def test_a_remote_metadata_file_of_iceberg_is_not_asked_for(root: str, is_local: bool, is_asked: bool) -> None:
     place: Any = Place(["a"], is_local, root)
     assert DeltaFormat().detect(place, OpenOptions()) == is_asked == bool(place.asked)
+
+
+def test_time_zones() -> None:
+    assert [_zone(name) for name in (None, "Europe/Berlin", "+02:00")] == [None, "Europe/Berlin", "+02:00"]
+    for name in ("nowhere", "", 2):
+        with pytest.raises(ValueError, match="partition_time_zone must name a time zone"):
+            _zone(name)

@@ -6,8 +6,9 @@ import json
 from typing import Any
 
 import pytest
+from tableformats_delta.log import commit_lines
 from tableformats_delta.log.commit_buffer import CommitBuffer
-from tableformats_delta.log.commit_lines import _Actions, _Lines
+from tableformats_delta.log.commit_lines import _Actions, _Lines, read_lines
 
 VECTOR = {"storageType": "u", "pathOrInlineDv": "ab", "offset": 1, "sizeInBytes": 36, "cardinality": 2}
 ADD = {"path": "a", "partitionValues": {"p": "1"}, "size": 5, "modificationTime": 7, "deletionVector": VECTOR}
@@ -145,3 +146,28 @@ def test_values_of_a_remove() -> None:
     assert rows["extended_file_metadata"].to_pylist() == [True, False, None, None]
     assert rows["deletion_timestamp"].to_pylist() == [3] * 4
     assert rows["stats"].null_count == rows["deletion_vector"].to_pylist().count([]) == 4
+
+
+def test_each_commit_has_its_own_lines() -> None:
+    """Other lines with their offsets in their own commit."""
+    a, b, c, d = (b'{"add":{"path":"%b","size":1}}' % name for name in (b"a", b"b", b"c", b"d"))
+    other = b'{"txn":{}}'
+    texts = [a + b"\n" + b, b"\n".join((other, c, other)), b"", d + b"\nx"]
+    found = [one for one in read_lines(CommitBuffer(texts)) if one is not None]
+    assert [one.adds["path"].to_pylist() for one in found] == [["a", "b"], ["c"], [], ["d"]]
+    second = len(other) + len(c) + 2
+    assert [one.others for one in found] == [
+        [],
+        [(0, other + b"\n"), (second, other + b"\n")],
+        [(0, b"\n")],
+        [(len(d) + 1, b"x\n")],
+    ]
+
+
+def test_commits_that_are_too_long_for_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many bytes as Arrow has offsets for, with a line feed after each commit."""
+    buffer = CommitBuffer([b'{"add":{"path":"a","size":1}}'] * 2)
+    monkeypatch.setattr(commit_lines, "_MAX_BYTES", buffer.starts[-1])
+    assert None not in read_lines(buffer)
+    monkeypatch.setattr(commit_lines, "_MAX_BYTES", buffer.starts[-1] - 1)
+    assert read_lines(buffer) == [None, None]

@@ -359,3 +359,35 @@ def test_commits_that_an_older_state_has(files: tuple[int, ...], taken: list[int
     places: list[tuple[int, str]] = [(commit.file.version, commit.of) for commit in found[1]]  # type: ignore[attr-defined]
     assert [version for version, _ in places] == [*files]
     assert sorted(places) == sorted([*((v, "older") for v in taken), *((v, "cache") for v in cached)])
+
+
+@pytest.mark.parametrize(
+    ("given", "stored"),
+    [
+        ({"protocol": PROTOCOL, "metadata": metadata()}, 0),
+        ({"metadata": metadata(), "stored": (PROTOCOL, NAMED)}, 0),
+        ({"protocol": PROTOCOL, "stored": (OTHER, metadata())}, 9),
+    ],
+)
+def test_the_bytes_of_the_file_that_holds_the_schema(
+    given: dict[str, Any], stored: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of a checkpoint, which is compressed; 0 for a commit."""
+    seen: list[int] = []
+    monkeypatch.setattr(table_state.TableMetadata, "of_actions", lambda *given: seen.append(given[-1]))
+    at_hand(**given)
+    assert seen == [stored]
+
+
+@pytest.mark.parametrize("path", ["c9", "c2"])
+def test_damage_of_a_commit_that_no_other_file_stands_for(path: str) -> None:
+    """It is told, also where it is among those that a compaction stood for."""
+    damage = tf.CorruptMetadataError("it is damaged", path=path)
+
+    def read(key: Any) -> Any:
+        raise damage
+
+    cache: Any = SimpleNamespace(find=read)
+    one = segment(commits=(COMMITS[0],), covered={COMMITS[1]: (COMMITS[2],)})
+    with pytest.raises(tf.CorruptMetadataError, match="it is damaged"):
+        _commits(SimpleNamespace(is_local=True), one, cache, None)  # type: ignore[arg-type]

@@ -73,6 +73,8 @@ _CHANGES: dict[str, str] = {
             "self._head if older is None else older -> (older if older is None else self._head)",
         )
     },
+    "snapshot/table_state.py:_commits: len(segment.commits) - len(older.commits)"
+    " -> (len(segment.commits) + len(older.commits))": "what an older state has is found by its files, too",
     "table.py:DeltaTable._counted: 0 -> 1": "to list the log again takes more time alone",
     "json/columns.py:JsonTable.__init__: 0 -> 1": "only decimals have a scale that is looked at",
     **{
