@@ -1,6 +1,6 @@
 """Dictionary arrays without their dictionary.
 
-Arrow looks at each text on its own; a kernel takes a third of the time for texts that are short.
+Arrow looks at each text on its own; a kernel takes half of the time for texts that are short.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ told by plain Python over the rows that were written.
 
 from __future__ import annotations
 
+import datetime as dt
 import itertools
 from pathlib import Path
 from typing import Any
@@ -110,3 +111,17 @@ def test_footers_that_contradict_themselves(tmp_path: Path, monkeypatch: pytest.
     keys = {"ids": pa.table({"1": pa.array([2], pa.int64())})}
     found = snapshot_of(tmp_path, FIELDS, [FakeFile(path, 3, keys=["ids"])], by="name", equality=keys)
     assert found.scan(columns=["id", "text"]).to_arrow().to_pydict() == {"id": [1, 3], "text": ["a", "c"]}
+
+
+def test_days_of_the_julian_calendar(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A deleted day is one of the table, not one that the file stores: 1500-01-01 is stored as 1500-01-10."""
+    monkeypatch.setattr(page_reads, "_FEWEST_ROWS", 1)
+    fields = [Field(1, "d", primitive("date")), Field(2, "n", primitive("int"))]
+    days = pa.array([dt.date(1500, 1, 10), dt.date(1500, 1, 1), dt.date(2020, 1, 1)])
+    legacy = {"org.apache.spark.version": "3.5.0", "org.apache.spark.legacyDateTime": ""}
+    table = pa.table({"d": days, "n": pa.array([1, 2, 3], pa.int32())}).replace_schema_metadata(legacy)
+    path = str(tmp_path / "f.parquet")
+    pq.write_table(table, path, use_dictionary=False)
+    keys = {"days": pa.table({"1": pa.array([dt.date(1500, 1, 1)])})}
+    found = snapshot_of(tmp_path, fields, [FakeFile(path, 3, keys=["days"])], by="name", equality=keys)
+    assert found.scan().to_arrow().to_pydict() == {"d": [dt.date(1499, 12, 23), dt.date(2020, 1, 1)], "n": [2, 3]}

@@ -233,7 +233,7 @@ IN_CORE: dict[str, str] = {
         for change in ("False -> True", "False -> True (number 2)")
     },
     **{
-        f"tableformats/engines/arrow/key_sets.py:_IntegerSet.__init__: {change}": (
+        f"tableformats/engines/arrow/key_sets.py:IntegerSet.__init__: {change}": (
             "how many slots there are decides the time alone"
         )
         for change in (

@@ -106,8 +106,9 @@ class EqualityFilter:
 
     @property
     def integers(self) -> IntegerSet | None:
-        """The keys, where they are values of one column as it is stored, if its type is theirs."""
-        return self.keys.integers if len(self.projection.leaves) == 1 and self.paths == ((),) else None
+        """The keys, where they are values of one column as the file stores them, if its type is theirs."""
+        is_stored = len(self.projection.stored_values()) == 1 and self.paths == ((),)
+        return self.keys.integers if is_stored else None
 
     def deleted(self, rows: pa.StructArray, selection: Selection) -> np.ndarray:
         """int64[m]: the positions of the rows whose key is deleted, ascending."""
