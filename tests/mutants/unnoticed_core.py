@@ -112,13 +112,13 @@ IN_CORE: dict[str, str] = {
             "how many rows a window has, and whether pages are looked for, decide time and memory alone"
         )
         for change in (
-            "PageReader._streamed: last + page.rows if last + page.rows - start < 2 * window else start + window"
+            "PageReader._windows: last + page.rows if last + page.rows - start < 2 * window else start + window"
             " -> (start + window if last + page.rows - start < 2 * window else last + page.rows)",
-            "PageReader._streamed: last + page.rows - start < 2 * window -> (last + page.rows - start <= 2 * window)",
-            "PageReader._streamed: last + page.rows - start -> (last + page.rows + start)",
-            "PageReader._streamed: last + page.rows -> (last - page.rows)",
-            "PageReader._streamed: 2 * window -> (2 + window)",
-            "PageReader._streamed: 2 -> 3",
+            "PageReader._windows: last + page.rows - start < 2 * window -> (last + page.rows - start <= 2 * window)",
+            "PageReader._windows: last + page.rows - start -> (last + page.rows + start)",
+            "PageReader._windows: last + page.rows -> (last - page.rows)",
+            "PageReader._windows: 2 * window -> (2 + window)",
+            "PageReader._windows: 2 -> 3",
             "PageReader._window_rows: 1 -> 2",
             "PageReader._window_rows: 1 -> 2 (number 2)",
             "_are_everywhere: _PARTS + 1 -> (_PARTS - 1)",
@@ -238,12 +238,8 @@ IN_CORE: dict[str, str] = {
         )
         for change in (
             "64 -> 65",
-            "64 -> 65 (number 2)",
-            "16 * len(self._keys) -> (16 + len(self._keys))",
-            "16 -> 17",
             "1 -> 2",
             "1 -> 2 (number 2)",
-            "10 -> 11",
         )
     },
     "tableformats/engines/arrow/metadata_columns.py:MetadataReader.__init__: 1 -> 2": (

@@ -110,7 +110,6 @@ _CHANGES: dict[str, str] = {
             "file_rules.py:_are_plainly_right: least <= greatest -> (least < greatest)",
             "plain_statistics.py:_read: 0 -> 1",
             "plain_statistics.py:_read: 1 -> 2",
-            "plain_statistics.py:_read: 1 -> 2 (number 3)",
             "checkpoint_contents.py:CheckpointContents.read: 0 -> 1 (number 2)",
             "log_rules.py:checkpoint_violations: len(keys[kind]) < len(every) -> (len(keys[kind]) <= len(every))",
         )
