@@ -132,3 +132,9 @@ def test_rows_of_the_parts_of_a_filter() -> None:
     assert second[:2] == ("", "") and second[2].startswith("1: ") and second[3] == ""
     assert other == ("b > 1", "0 of 9", "", "")
     assert last == ("", "", "6 not compared: other parts dropped them first", "")
+
+
+def test_reasons_of_as_many_files_are_in_one_order() -> None:
+    for order in ((WIDE, NULLS), (NULLS, WIDE)):
+        part = PartCounts("a > 1", ("a",), kept=dict.fromkeys(order, 2))
+        assert lines(part) == lines(PartCounts("a > 1", ("a",), kept={reason: 2 for reason in sorted(order)}))
