@@ -125,3 +125,16 @@ def test_days_of_the_julian_calendar(tmp_path: Path, monkeypatch: pytest.MonkeyP
     keys = {"days": pa.table({"1": pa.array([dt.date(1500, 1, 1)])})}
     found = snapshot_of(tmp_path, fields, [FakeFile(path, 3, keys=["days"])], by="name", equality=keys)
     assert found.scan().to_arrow().to_pydict() == {"d": [dt.date(1499, 12, 23), dt.date(2020, 1, 1)], "n": [2, 3]}
+
+
+@pytest.mark.parametrize("names", [["ids", "numbers"], ["numbers", "ids"]])
+def test_keys_of_two_columns(names: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of them deletes rows, in whatever order the deletes are told."""
+    monkeypatch.setattr(page_reads, "_FEWEST_ROWS", 1)
+    path = str(tmp_path / "f.parquet")
+    numbers = pa.array([7, 8, 9, 7], pa.int32())
+    pq.write_table(pa.table({"id": [1, 2, 3, 4], "n": numbers, "text": ["a", "b", "c", "d"]}), path)
+    every = {"ids": pa.table({"1": pa.array([3], pa.int64())}), "numbers": pa.table({"2": pa.array([8], pa.int32())})}
+    keys = {name: every[name] for name in names}
+    found = snapshot_of(tmp_path, FIELDS, [FakeFile(path, 4, keys=names)], by="name", equality=keys)
+    assert found.scan(columns=["text"]).to_arrow().to_pydict() == {"text": ["a", "d"]}
