@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["StoredTexts", "dictionary_texts", "texts_of"]
 
 _LENGTH_BYTES = 4
-_MOST_COPIED, _MOST_CODED = 1 << 30, 64 << 20
+_MOST_COPIED, _MOST_CODED = 1 << 30, 8 << 20
 """Texts of more bytes are not copied at once: Arrow's offsets have 32 bits; a few codes may stand for long texts."""
 _MOST_ROWS = 0.75
 """The share of the rows from which on the memory for all texts of PLAIN pages is kept for those that are wanted."""
