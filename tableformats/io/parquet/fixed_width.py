@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     Runs = npt.NDArray[np.int64]
+    Levels = npt.NDArray[np.uint8]
     Keys = tuple[npt.NDArray[np.uint64], int, int, int, npt.NDArray[np.int64] | None]
 
 __all__ = ["coded_values", "fixed_width_values", "integers_without", "is_fixed_width"]
@@ -89,12 +90,13 @@ def fixed_width_values(
     Cost: O(rows) and the pages before compression.
     """
     entries, width = _entries(column, dictionary), _WIDTHS[column.physical_type]
-    into = decompressor(pages, column.codec)
+    into, rows = decompressor(pages, column.codec), _count(runs)
 
-    def read(out: memoryview, levels: npt.NDArray[np.uint8]) -> int:
-        return read_fixed_width(list(pages), into, column.is_optional, width, entries, runs, out, levels)
+    def read(out: memoryview, levels: Levels) -> tuple[int, bool]:
+        nulls = read_fixed_width(list(pages), into, column.is_optional, width, entries, runs, out, levels)
+        return rows, nulls > 0
 
-    return _array(kind, width, runs, read)
+    return _array(kind, width, rows, read)
 
 
 def integers_without(
@@ -114,19 +116,16 @@ def integers_without(
     """
     entries, width = _entries(column, dictionary), _WIDTHS[column.physical_type]
     into, rows = decompressor(pages, column.codec), _count(runs)
-    data, levels = pa.allocate_buffer(_FRONT + rows * width), np.empty(rows, np.uint8)
     places = np.empty(rows + 1, np.int64)
-    out = memoryview(data).cast("B")
-    with decompression_errors():
+
+    def read(out: memoryview, levels: Levels) -> tuple[int, bool]:
         count, has_nulls = read_integers_without(
             list(pages), into, column.is_optional, width, entries, runs, out, levels, keys, places
         )
-    left, validity, nulls = rows - count, None, 0
-    if has_nulls:
-        validity = pa.py_buffer(np.packbits(levels[:left], bitorder="little"))
-        nulls = left - int(np.count_nonzero(levels[:left]))
-    values = pa.Array.from_buffers(kind, left, [validity, data.slice(_FRONT, left * width)], nulls)
-    return values, places[:count].copy()
+        return rows - count, has_nulls
+
+    values = _array(kind, width, rows, read)
+    return values, places[: rows - len(values)].copy()
 
 
 def _entries(column: Any, dictionary: StoredPage | None) -> memoryview:
@@ -143,21 +142,23 @@ def _count(runs: Runs) -> int:
 
 def coded_values(column: Any, pages: Sequence[StoredPage], entries: pa.Array, runs: Runs) -> pa.DictionaryArray:
     """Some values of pages of codes as codes of ``entries``. Raises as :func:`fixed_width_values`."""
-    into = decompressor(pages, column.codec)
+    into, rows = decompressor(pages, column.codec), _count(runs)
 
-    def read(out: memoryview, levels: npt.NDArray[np.uint8]) -> int:
-        return read_coded_rows(list(pages), into, column.is_optional, len(entries), runs, out, levels)
+    def read(out: memoryview, levels: Levels) -> tuple[int, bool]:
+        return rows, read_coded_rows(list(pages), into, column.is_optional, len(entries), runs, out, levels) > 0
 
-    return pa.DictionaryArray.from_arrays(_array(pa.int32(), _CODE_BYTES, runs, read), entries, safe=False)
+    return pa.DictionaryArray.from_arrays(_array(pa.int32(), _CODE_BYTES, rows, read), entries, safe=False)
 
 
 def _array(
-    kind: pa.DataType, width: int, runs: Runs, read: Callable[[memoryview, npt.NDArray[np.uint8]], int]
+    kind: pa.DataType, width: int, rows: int, read: Callable[[memoryview, Levels], tuple[int, bool]]
 ) -> pa.Array:
-    """The values of ``runs``, which ``read`` writes."""
-    rows = _count(runs)
+    """Values of so many rows at most, which ``read`` writes; it returns how many there are, and whether one is NULL."""
     data, levels = pa.allocate_buffer(_FRONT + rows * width), np.empty(rows, np.uint8)
     with decompression_errors():
-        nulls = read(memoryview(data).cast("B"), levels)
-    validity = pa.py_buffer(np.packbits(levels, bitorder="little")) if nulls else None
-    return pa.Array.from_buffers(kind, rows, [validity, data.slice(_FRONT)], nulls)
+        count, has_nulls = read(memoryview(data).cast("B"), levels)
+    validity, nulls = None, 0
+    if has_nulls:
+        validity = pa.py_buffer(np.packbits(levels[:count], bitorder="little"))
+        nulls = count - int(np.count_nonzero(levels[:count]))
+    return pa.Array.from_buffers(kind, count, [validity, data.slice(_FRONT, count * width)], nulls)

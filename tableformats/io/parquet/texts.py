@@ -129,7 +129,8 @@ def texts_of(
 
     Notes
     -----
-    Cost: O(rows of the pages); 16 bytes for each chosen row, and the pages before compression.
+    Cost: O(rows of the pages); the texts, and 16 bytes for each chosen row of a page of codes, and the pages before
+    compression.
     """
     entries = None
     if dictionary is not None and any(page.has_codes for page in pages):
