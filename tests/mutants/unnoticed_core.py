@@ -163,6 +163,8 @@ IN_CORE: dict[str, str] = {
     **{
         f"tableformats/pruning/{change}": reason
         for change, reason in {
+            'column_ranges.py:Range.outcomes: matching.domain == "float64" and self.may_nan.any()'
+            " -> ((matching.domain == 'float64') or (self.may_nan.any()))": "columns of other types have no NaN",
             "replaced_text.py:widened_extremes: 0x7F -> 128": "no character of UTF-8 has 128 for its greatest byte",
             "replaced_text.py:_greatest_byte: 0 -> 1": "no byte of ASCII is looked for",
             "replaced_text.py:_greatest_byte: 0 -> 1 (number 3)": "no byte of ASCII is looked for",
@@ -297,6 +299,9 @@ IN_CORE: dict[str, str] = {
         )
         for change in ("1 -> 2", "20 -> 21", "1 << 20 -> (1 >> 20)")
     },
+    "tableformats/planning/cache/file_columns.py:CachedFiles.copied: 2 -> 3": (
+        "whether files are copied decides the memory alone"
+    ),
     **{
         f"tableformats/planning/planner.py:_Planner.{change}": reason
         for change, reason in {
@@ -305,6 +310,7 @@ IN_CORE: dict[str, str] = {
             "_files_of: _FEW_FILES * len(taken) -> (_FEW_FILES + len(taken))": (
                 "in how many chunks files are decides the memory alone"
             ),
+            "_files_of: 2 * len(rows) -> (2 + len(rows))": "whether files are copied decides the memory alone",
             "_read_ahead: self.storage.is_local or self.reader is not None or self.disk_cache.is_enabled"
             " -> ((self.storage.is_local) and (self.reader is not None) and (self.disk_cache.is_enabled))": (
                 "what is read ahead decides the time alone"

@@ -341,6 +341,15 @@ def test_bounds_of_few_files_are_not_called_wide(files: int, tmp_path: Path) -> 
     assert part.kept == {Reason.WIDE_BOUNDS: 10} if files == 10 else {Reason.WITHIN_BOUNDS: 9}
 
 
+def test_only_bounds_that_leave_a_file_undecided_are_wide(tmp_path: Path) -> None:
+    """Those of files that are dropped, or of which all rows match, span half of the range as well."""
+    bounds = [(-10, 3)] * 4 + [(2, 7)] * 2 + [(4, 17)] * 5 + [(0, 14)]
+    plan = table_of([(0, bound, None) for bound in bounds], tmp_path / "t").scan("a > 3").plan()
+    (part,) = plan.attribution.parts
+    assert part.kept == {Reason.WITHIN_BOUNDS: 2, Reason.ALL_ROWS_MATCH: 5, Reason.WIDE_BOUNDS: 1}
+    assert part.dropped == 4
+
+
 def test_a_file_that_many_parts_drop(tmp_path: Path) -> None:
     table = table_of([(0, (0, 5), None)], tmp_path / "t")
     found = table.scan([("a", "<", -i) for i in range(256)]).plan().attribution

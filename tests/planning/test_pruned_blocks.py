@@ -70,6 +70,24 @@ def text_of(flags: np.ndarray) -> str:
     return "".join(map(str, flags.astype(int).tolist()))
 
 
+def test_bounds_are_decoded_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also those that came where counts alone were asked, and those of a column that has none."""
+    asked: list[list[str]] = []
+    bounds = Numbered.bounds
+
+    def counted_bounds(self: Numbered, columns: Any, rows: np.ndarray | None) -> Bounds:
+        asked.append([field.name for field in columns])
+        found = bounds(self, columns, rows)
+        return Bounds({2: found.lower[2]}, {2: found.upper[2]}, found.null_count, record_count=found.record_count)
+
+    monkeypatch.setattr(Numbered, "bounds", counted_bounds)
+    fresh = block_of(None)
+    for filter in ("a IS NULL", "a > 5", "a > 5 AND x > 3", "a = 4 AND x IS NULL", "x > 2"):
+        predicate = CompiledPredicate(bind(parse_filter(filter), SCHEMA))
+        prune_block(BlockContext(fresh.block, SPEC, None, fresh.batch_of), predicate, ScanReport())
+    assert asked == [["a"], ["x"]]
+
+
 def pruned(
     filter: str | None, live: str | None = None, counts: Any = None, nan_is_absent: bool = False
 ) -> tuple[Any, ScanReport, Witness]:

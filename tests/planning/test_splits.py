@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import fastavro
@@ -15,8 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tableformats.errors import CorruptMetadataError, LimitExceededError
+from tableformats.limits import Limits
 from tableformats.planning import splits as splits_module
-from tableformats.planning.splits import _pack, _Part, _weights_of_deletes, _well_defined, size_in_bytes
+from tableformats.planning.splits import _cut, _pack, _Part, _weights_of_deletes, _well_defined, size_in_bytes
 from tableformats.planning.tasks import ScanTask
 from tableformats.plugin import DeleteFiles
 from tableformats.schema import Field, primitive
@@ -239,6 +241,26 @@ def test_weights_of_deletes(
 )
 def test_offsets_that_ascend_within_a_file(offsets: list[int], size: int, is_used: bool) -> None:
     assert _well_defined(offsets, size) is is_used
+
+
+@pytest.mark.parametrize(
+    ("kind", "size", "offsets", "parts"),
+    [
+        ("parquet", 10, [], [(0, 4, 4), (4, 8, 4), (8, 10, 2)]),
+        ("parquet", 8, [], [(0, 4, 4), (4, 8, 4)]),
+        ("parquet", 10, [3, 7], [(0, 7, 4), (7, 10, 3)]),
+        ("parquet", 10, [0, 7], [(0, 7, 7), (7, 10, 3)]),
+        ("orc", 10, [7, 3], [(0, 4, 4), (4, 8, 4), (8, 10, 2)]),
+        ("avro", 1, [], [(0, 1, 1)]),
+        ("parquet", 0, [], [(0, 0, 0)]),
+        ("parquet", -1, [], [(0, -1, -1)]),
+        ("puffin", 10, [3, 7], [(0, 10, 10)]),
+    ],
+)
+def test_parts_of_a_file(kind: str, size: int, offsets: list[int], parts: list[tuple[int, int, int]]) -> None:
+    """From the first byte to the last one, with the bytes that weigh."""
+    file: Any = SimpleNamespace(size_bytes=size, file_format=kind, path="p")
+    assert list(_cut(file, offsets, 4, Limits())) == parts
 
 
 def test_sizes() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import date
 from decimal import Decimal
 from typing import Any
@@ -12,7 +13,8 @@ import pytest
 
 from tableformats.expressions import BoundColumn
 from tableformats.plugin import Bounds, PartitionField, PartitionSpec
-from tableformats.pruning.column_ranges import partition_range_source, ranges_of
+from tableformats.pruning.column_ranges import Range, partition_range_source, ranges_of
+from tableformats.pruning.literal_codes import MatchingCodes
 from tableformats.schema import DecimalType, Field, Type, arrow_type, primitive
 from tableformats.schema.transforms import parse_transform
 
@@ -103,3 +105,32 @@ def test_ranges_of_files_are_expanded_once_a_file() -> None:
     few = partition_range_source(spec, many.slice(0, 3)).ranges(column(primitive("int")))[0]
     assert few.indices is None and few.expand(np.array([1, 2, 3])).tolist() == [1, 2, 3]
     assert few.of_files() is few
+
+
+@pytest.mark.parametrize(
+    ("kind", "literals", "lower", "upper", "codes"),
+    [
+        ("int64", (5, 9), [4, 5, 6, None], [9, 5, None, None], ([0, 1, 2, 0], [3, 1, 4, 4])),
+        ("float64", (5.0,), [4.0, None], [5.0, 6.0], ([0, 0], [1, 2])),
+        ("float64", (5.0, math.nan), [4.0, None], [None, None], ([0, 0], [2, 2])),  # NaN is not within bounds
+        ("float64", (math.nan,), [None, None], [None, None], ([0, 0], [0, 0])),
+        ("float64", (5.0,), [None, None], [None, None], None),
+        ("int64", (5, 9), [None, None], [None, 5], ([0, 0], [4, 1])),
+    ],
+)
+def test_codes_of_bounds(kind: str, literals: tuple[Any, ...], lower: list[Any], upper: list[Any], codes: Any) -> None:
+    """Where a bound is unknown the least or the greatest code. None: all of them are."""
+    matching = MatchingCodes(kind, literals, odd_only=True)
+    arrow = pa.int64() if kind == "int64" else pa.float64()
+    sides = pa.array(lower, arrow), pa.array(upper, arrow)
+    found = Range(*sides, *(np.ones(len(lower), np.uint8) for _ in range(3))).codes(matching)
+    assert (None if found is None else tuple(side.tolist() for side in found)) == codes
+
+
+@pytest.mark.parametrize("values", [[4, 5, 6], [4, None, 9]])
+def test_codes_of_one_value(values: list[int | None]) -> None:
+    """Both bounds are one array: its codes are found once, unless it has unknown values."""
+    bound = pa.array(values, pa.int64())
+    found = Range(bound, bound, *(np.ones(3, np.uint8) for _ in range(3))).codes(MatchingCodes("int64", (5, 9)))
+    assert found is not None and (found[0] is found[1]) == (None not in values)
+    assert [side.tolist() for side in found] == ([[0, 1, 2]] * 2 if None not in values else [[0, 0, 3], [0, 4, 3]])

@@ -6,6 +6,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import pytest
@@ -248,7 +249,7 @@ def test_nothing_begins_after_an_error() -> None:
 
 
 def test_a_part_that_is_read_at_the_end_makes_no_more_items(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who gives up waits for the item that a thread is at, and for no others of its part."""
+    """Who gives up waits for the item that a thread is at, however long it takes, and for no others of its part."""
     begun, goes_on = threading.Event(), threading.Event()
     made: list[int] = []
 
@@ -256,6 +257,7 @@ def test_a_part_that_is_read_at_the_end_makes_no_more_items(monkeypatch: pytest.
         for number in range(3):
             begun.set()
             assert goes_on.wait(10)
+            time.sleep(0.02)
             made.append(number)
             yield number
 
@@ -268,6 +270,33 @@ def test_a_part_that_is_read_at_the_end_makes_no_more_items(monkeypatch: pytest.
     assert begun.wait(10)
     merge.close()
     assert (made, closed) == ([0], [0])
+
+
+def test_what_waits_for_a_thread_at_the_end_is_not_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the system has fewer threads than were asked for, sources wait for one."""
+    opened: list[int] = []
+    begun, goes_on = threading.Event(), threading.Event()
+
+    def opener(number: int) -> OpenedSource[int]:
+        opened.append(number)
+        begun.set()
+        assert goes_on.wait(10)
+        return OpenedSource([])
+
+    merge = _Merge[int](lambda _: 1, threads=3, budget_bytes=100, ordered=True)
+    merge._pool = ThreadPoolExecutor(1)
+    shutdown = merge._pool.shutdown
+
+    def slow_shutdown(wait: bool, cancel_futures: bool) -> None:
+        shutdown(wait=False, cancel_futures=cancel_futures)
+        goes_on.set()
+        shutdown(wait=wait)
+
+    monkeypatch.setattr(merge._pool, "shutdown", slow_shutdown)
+    merge.add([_Source[int](partial(opener, number)) for number in range(3)])
+    assert begun.wait(10)
+    merge.close()
+    assert opened == [0]
 
 
 @pytest.mark.parametrize("budget", [1, 3, 7])

@@ -215,17 +215,16 @@ class _Counter(Judge):
             which = np.flatnonzero(found.compared)
             dropped, reasons = dropped[:, which], reasons[:, which]
         by_whole = found.dropped if found.compared is None else found.dropped[which]
-        self._measure(found, reasons, ~dropped)
+        self._measure(found, reasons)
         self._count(dropped, reasons, by_whole, found.is_early)
 
-    def _measure(self, found: FileEvidence, reasons: np.ndarray, kept: np.ndarray) -> None:
-        """Measure the bounds of the parts' columns; ``reasons``, ``kept``: [parts, n] of the compared files."""
-        for part, widths, why, own in zip(self.parts, self.widths, reasons, kept, strict=True):
+    def _measure(self, found: FileEvidence, reasons: np.ndarray) -> None:
+        """Measure the bounds of the parts' columns; ``reasons``: uint8[parts, n] of the compared files."""
+        for part, widths, why in zip(self.parts, self.widths, reasons, strict=True):
             column = part.measured
             if column is not None and column.id in found.ranges:
-                is_kept = own & (why == Reason.WITHIN_BOUNDS)
                 with self._lock:
-                    widths.add(found.ranges[column.id], found.compared, is_kept)
+                    widths.add(found.ranges[column.id], found.compared, why == Reason.WITHIN_BOUNDS)
 
     def _count(self, dropped: np.ndarray, reasons: np.ndarray, by_whole: np.ndarray, is_early: bool) -> None:
         """Count files by what each part drops alone (bool[parts, n]), why it keeps the others (uint8[parts, n]), and
