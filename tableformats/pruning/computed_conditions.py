@@ -23,7 +23,7 @@ from ..expressions.tree import columns_of
 from ..schema import is_floating
 from .column_ranges import RangeSource
 from .computed_ranges import RangeEvaluator, has_range
-from .value_ranges import ValueRange
+from .value_ranges import ValueRange, has_order
 
 __all__ = ["ComputedCondition"]
 
@@ -81,7 +81,7 @@ class ComputedCondition:
 def _is_constant(value: ValueRange) -> np.ndarray:
     """bool[n]: where all rows of a file have the same value, which then is the lower bound, or are NULL."""
     range_ = value.range
-    if value.kind.is_nested:
+    if not has_order(value.kind):
         return np.zeros(value.n, bool)
     only_null = (range_.may_value == 0) & (range_.may_null != 0) & to_numpy(pc.is_null(range_.lower))
     equal = to_numpy(pc.fill_null(pc.equal(range_.lower, range_.upper), FALSE))

@@ -37,6 +37,7 @@ from .value_ranges import (
     arithmetic,
     constant,
     from_mask,
+    has_order,
     merged,
     negated,
     of_any,
@@ -121,7 +122,7 @@ class RangeEvaluator:
         return self._known[column]
 
     def _column(self, column: BoundColumn) -> ValueRange:
-        if column.type.is_nested or str(column.type) == "variant":
+        if not has_order(column.type):
             return unknown(column.type, (), self.n)
         ranges = [range_ for source in self._sources for range_ in source.ranges(column)]
         found = merged(ranges or [unknown_range(column, self.n)], column.type)
@@ -200,7 +201,7 @@ class RangeEvaluator:
         every = [self.value(argument) for argument in node.arguments]
         fails = reduce(np.bitwise_or, (argument.may_fail for argument in every))
         choices = [self.value(argument) for argument in _chosen(node)]
-        if not choices or any(choice.kind != kind for choice in choices):
+        if not has_order(kind):
             return unknown(kind, (), self.n)
         if node.name == "coalesce":  # behind a value that is never NULL nobody looks
             asked = np.ones(self.n, np.uint8)

@@ -29,6 +29,7 @@ __all__ = [
     "arithmetic",
     "constant",
     "from_mask",
+    "has_order",
     "merged",
     "negated",
     "of_any",
@@ -87,6 +88,11 @@ class ValueRange:
         if may_null is not None:
             found = replace(found, range=replace(found.range, may_null=found.range.may_null | _flags(may_null)))
         return found if may_fail is None else replace(found, may_fail=found.may_fail | _flags(may_fail))
+
+
+def has_order(kind: Type) -> bool:
+    """Whether values of the type can have bounds."""
+    return not (kind.is_nested or str(kind) in ("variant", "void"))
 
 
 def _flags(values: np.ndarray) -> np.ndarray:

@@ -345,3 +345,19 @@ def test_a_column_that_one_alternative_needs_is_undecided() -> None:
     decision = program.decide(program.range_sources(spec, partition))
     assert decision.verdicts.tolist() == [SOME, SOME, NONE]
     assert decision.undecided_columns[2].tolist() == [True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        ("(x > 5 AND x < 9 AND y = 1) OR x = 3", SOME),  # of y nothing is known
+        ("(x > 5 AND x < 9) OR x = 3", ALL),
+        ("(x < 5 OR x > 9 OR y = 1) AND x > 3", SOME),
+        ("(x < 5 OR x > 9) AND x > 3", NONE),
+    ],
+)
+def test_alternatives_with_another_column_are_no_condition_on_one(condition: str, expected: int) -> None:
+    parsed = parse_filter(condition)
+    assert parsed is not None
+    predicate = bind(parsed, Schema((Field(1, "x", primitive("int")), Field(2, "y", primitive("int")))))
+    assert verdict(predicate, "int", lower=6, upper=8) == expected

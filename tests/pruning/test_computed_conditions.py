@@ -191,6 +191,35 @@ def test_notes_name_what_only_rows_decide() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "coalesce(l, l) IS NULL",
+        "IF(i > 1, l, l) IS NOT NULL",
+        "size(coalesce(l, l)) > 2",
+        "CASE WHEN i > 1 THEN st ELSE st END IS NULL",
+        "coalesce(v, v) IS NULL",
+        "nullif(NULL, i) IS NULL",
+        "nullif(NULL, i) = 3",
+        "IF(i > 1, NULL, NULL) IS NULL",
+        "greatest(nullif(NULL, i), NULL) IS NOT NULL",
+    ],
+)
+def test_values_without_an_order_have_no_bounds(text: str) -> None:
+    members = {
+        "l": pa.list_(pa.int32()),
+        "m": pa.list_(pa.int32()),
+        "st": pa.struct({"a": pa.int32()}),
+        "i": pa.int32(),
+    }
+    fields = (*Schema.from_arrow(pa.schema(members)), Field(99, "v", primitive("variant")))
+    parsed = parse_filter(text)
+    assert parsed is not None
+    program = CompiledPredicate(bind(parsed, Schema(fields)))
+    nothing = pa.array([{}], pa.struct([]))
+    assert program.verdicts(PartitionSpec(0, ()), nothing, Bounds(), pa.array([9])).tolist() == [SOME]
+
+
 def test_predicates_without_functions_do_not_load_them() -> None:
     code = (
         "import sys; from tests.pruning.test_column_pairs import compiled, primitive; import tableformats;"

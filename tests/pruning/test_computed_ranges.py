@@ -16,6 +16,7 @@ from tableformats.expressions.functions.vectors import python_values
 from tableformats.pruning.column_ranges import Range
 from tableformats.pruning.computed_ranges import RangeEvaluator
 from tableformats.pruning.value_ranges import ValueRange
+from tableformats.schema import Field, ListType, StructType, Type, primitive
 from tests.support.expressions import answers, bound
 
 DAY, SECOND = 86_400_000_000, 1_000_000
@@ -210,3 +211,18 @@ def test_values_that_may_fail(
     found = found_range(call, "i", files, ansi=ansi)
     assert [int(one != 0) for one in found.may_fail] == fails
     assert [int(one != 0) for one in found.range.may_null] >= null
+
+
+@pytest.mark.parametrize("kind", ["list", "struct", "variant"])
+def test_columns_without_an_order_have_no_bounds(kind: str) -> None:
+    """Whatever a source says of them."""
+    types: dict[str, Type] = {
+        "list": ListType(Field(3, "element", primitive("int"))),
+        "struct": StructType((Field(4, "a", primitive("int")),)),
+        "variant": primitive("variant"),
+    }
+    column = BoundColumn((Field(1, "x", types[kind]),))
+    source = Source(array("i", [1, 2]), array("i", [3, 4]), 0)
+    found = RangeEvaluator([source], 2).value(column)  # type: ignore[list-item]
+    assert found.range.lower.null_count == found.range.upper.null_count == 2
+    assert found.range.may_value.all() and found.range.may_null.all() and not found.range.may_nan.any()

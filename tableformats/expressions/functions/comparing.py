@@ -35,7 +35,7 @@ _INVERSE = {">": "<=", ">=": "<"}
 
 
 def comparable(values: pa.Array, kind: Type) -> pa.Array:
-    """The values in a type that Arrow orders as SQL does: integers for dates, times and timestamps."""
+    """The values in a type that Arrow orders as SQL does: integers for dates, times, timestamps and untyped NULL."""
     name = str(kind)
     if isinstance(kind, IntervalType):
         return values
@@ -43,7 +43,7 @@ def comparable(values: pa.Array, kind: Type) -> pa.Array:
         return values.cast(pa.date32()).cast(pa.int32())
     if name.startswith(("time", "timestamp")):
         return values.cast(arrow_type(kind)).cast(pa.int64())
-    if name == "boolean":
+    if name in ("boolean", "void"):
         return values.cast(pa.uint8())
     if is_floating(kind):
         return values.cast(pa.float64())
