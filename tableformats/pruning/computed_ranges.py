@@ -83,7 +83,7 @@ _STRICT = frozenset(
 )
 """Functions that are NULL for just the rows for which an argument is, and never fail."""
 
-_CHOOSING = ("coalesce", "case", "if", "nvl2", "nullif", "nanvl", "greatest", "least")
+_CHOOSING = ("coalesce", "case", "if", "nanvl", "greatest", "least")
 _FAILURES = (InvalidPredicateError, UnsupportedFeatureError, pa.ArrowException, ArithmeticError, ValueError)
 
 
@@ -208,17 +208,19 @@ class RangeEvaluator:
             for i, choice in enumerate(choices):
                 choices[i] = replace(choice, range=replace(choice.range, may_value=choice.range.may_value & asked))
                 asked = asked & choice.range.may_null
-        found = of_any(choices, kind).with_flags(may_fail=fails)
+        found = of_any(choices, kind, fails)
         if node.name in ("coalesce", "greatest", "least"):
             null = reduce(np.bitwise_and, (choice.range.may_null for choice in choices))
             found = replace(found, range=replace(found.range, may_null=null))
-        return found.with_flags(np.ones(self.n, np.uint8)) if node.name == "nullif" else found
+        return found
 
     def _in_order(self, node: Function, at: int, argument: ValueRange) -> ValueRange:
-        """A function that keeps or turns the order of an argument: what it gives for bounds bounds its values."""
+        """A function that keeps or turns the order of an argument: what it gives for bounds bounds its values.
+
+        The other arguments are literals that are not NULL.
+        """
         kind = type_of(node)
-        others = [self.value(a) for i, a in enumerate(node.arguments) if i != at]
-        found = unknown(kind, [argument, *others], self.n, is_strict=True)
+        found = unknown(kind, (argument,), self.n, is_strict=True)
         lower, upper = argument.bounds
         if _DECREASING.get(node.name) == at:
             lower, upper = upper, lower
@@ -365,9 +367,7 @@ def _chosen(node: Function) -> Sequence[Value]:
     arguments = node.arguments
     if node.name in ("case", "if"):
         return [*arguments[1:-1:2], arguments[-1]]
-    if node.name == "nvl2":
-        return arguments[1:]
-    return arguments[:1] if node.name == "nullif" else arguments
+    return arguments
 
 
 # ---- tests of a value -----------------------------------------------------------------------------------------------

@@ -164,9 +164,9 @@ def _hull(a: pa.Array, b: pa.Array, op: str) -> pa.Array:
     return pc.if_else(getattr(pc, op)(a, b), a, b)
 
 
-def of_any(choices: Sequence[ValueRange], kind: Type) -> ValueRange:
+def of_any(choices: Sequence[ValueRange], kind: Type, may_fail: np.ndarray) -> ValueRange:
     """The range of a value that is one of ``choices``, all of type ``kind``."""
-    found = choices[0]
+    found = replace(choices[0], may_fail=may_fail)
     for other in choices[1:]:
         a, b = found.range, other.range
         (a_low, a_high), (b_low, b_high) = found.bounds, other.bounds
@@ -176,7 +176,7 @@ def of_any(choices: Sequence[ValueRange], kind: Type) -> ValueRange:
                 lower, upper = (pc.if_else(to_arrow(empty), x, y) for x, y in zip(sides, (lower, upper), strict=True))
         may_nan = (found.may_nan() | other.may_nan()) * np.uint8(NAN_UNCOUNTED)
         joined = Range(lower, upper, a.may_value | b.may_value, a.may_null | b.may_null, may_nan)
-        found = ValueRange(kind, joined, found.may_fail | other.may_fail)
+        found = ValueRange(kind, joined, may_fail)
     return found
 
 

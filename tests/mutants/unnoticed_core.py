@@ -165,6 +165,13 @@ IN_CORE: dict[str, str] = {
         for change, reason in {
             'column_ranges.py:Range.outcomes: matching.domain == "float64" and self.may_nan.any()'
             " -> ((matching.domain == 'float64') or (self.may_nan.any()))": "columns of other types have no NaN",
+            "combined_codes.py:_reduced: 1 -> 2": "in the last place but one is no gap",
+            "computed_conditions.py:_distinct_tuples: 1 -> 2": "of constants the same is found twice",
+            "literal_codes.py:codes_matching_nan: 1 -> 2 (number 2)": "no value is beyond NaN",
+            "relations.py:_has_numbers: 1 - (_is_nan(range_.lower) & _is_nan(range_.upper))"
+            " -> (1 + (_is_nan(range_.lower) & _is_nan(range_.upper)))": "the last bit alone is looked at",
+            "value_ranges.py:to_mask: 1 - _flags(to_numpy(pc.fill_null(lower, FALSE)))"
+            " -> (1 + _flags(to_numpy(pc.fill_null(lower, FALSE))))": "the last bit alone is looked at",
             "replaced_text.py:widened_extremes: 0x7F -> 128": "no character of UTF-8 has 128 for its greatest byte",
             "replaced_text.py:_greatest_byte: 0 -> 1": "no byte of ASCII is looked for",
             "replaced_text.py:_greatest_byte: 0 -> 1 (number 3)": "no byte of ASCII is looked for",

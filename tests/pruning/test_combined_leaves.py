@@ -361,3 +361,21 @@ def test_alternatives_with_another_column_are_no_condition_on_one(condition: str
     assert parsed is not None
     predicate = bind(parsed, Schema((Field(1, "x", primitive("int")), Field(2, "y", primitive("int")))))
     assert verdict(predicate, "int", lower=6, upper=8) == expected
+
+
+@pytest.mark.parametrize(
+    ("condition", "of_nulls", "of_some"),
+    [
+        ("NOT isnan(x) AND NOT (x <=> 5)", ALL, ALL),
+        ("x IS NULL AND NOT (x <=> 5)", ALL, SOME),
+        ("isnan(x) OR (x <=> 1.5)", NONE, SOME),
+        ("isnan(x) OR NOT (x <=> 5)", ALL, ALL),
+        ("NOT isnan(x) AND (x <=> 1.5)", NONE, SOME),
+        ("x IS NULL OR x < 3", ALL, ALL),
+        ("NOT (x <=> 5) AND x < 3", NONE, SOME),
+    ],
+)
+def test_what_leaves_of_one_column_are_for_null(condition: str, of_nulls: int, of_some: int) -> None:
+    predicate = bound(condition, "double")
+    assert verdict(predicate, nulls=9, nans=0) == of_nulls
+    assert verdict(predicate, lower=1.0, upper=2.0, nulls=1, nans=0) == of_some

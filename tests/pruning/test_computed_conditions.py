@@ -106,6 +106,9 @@ def test_a_nan_beside_the_bounds_stays_one_in_a_cast(nans: int | None) -> None:
     for text in ("isnan(CAST(f AS DOUBLE))", "isnan(abs(f))", "abs(f) > 1e30", "abs(f) = double('NaN')"):
         assert verdict(text, nans=nans, f=(1.0, 2.0)) == SOME
         assert verdict(text, nans=0, f=(1.0, 2.0)) == NONE
+    for text in ("isnan(-x)", "isnan(abs(x))", "isnan(x + 1)"):
+        assert verdict(text, nans=nans, x=(1.0, 2.0)) == verdict(f"NOT {text}", nans=nans, x=(1.0, 2.0)) == SOME
+        assert verdict(text, nans=0, x=(1.0, 2.0)) == NONE and verdict(f"NOT {text}", nans=0, x=(1.0, 2.0)) == ALL
 
 
 def day(text: str) -> int:

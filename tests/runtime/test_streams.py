@@ -11,6 +11,7 @@ from functools import partial
 
 import pytest
 
+from tableformats.runtime import streams
 from tableformats.runtime.streams import OpenedSource, StreamPart, _Merge, _Source, merged_streams
 
 Opener = Callable[[], OpenedSource[int]]
@@ -297,6 +298,24 @@ def test_what_waits_for_a_thread_at_the_end_is_not_begun(monkeypatch: pytest.Mon
     assert begun.wait(10)
     merge.close()
     assert opened == [0]
+
+
+def test_who_waits_leaves_work_that_has_begun_to_its_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long an item takes."""
+    monkeypatch.setattr(streams, "PATIENCE", 0.001)
+    opened: list[int] = []
+    goes_on = threading.Event()
+
+    def items(_: bool) -> Iterator[int]:
+        yield threading.get_ident()
+
+    def opener() -> OpenedSource[int]:
+        opened.append(threading.get_ident())
+        goes_on.wait(0.02)
+        return OpenedSource([StreamPart(items)])
+
+    found = list(merged_streams([opener], lambda _: 1, threads=1, budget_bytes=10))
+    assert opened == found and found != [threading.get_ident()]
 
 
 @pytest.mark.parametrize("budget", [1, 3, 7])
