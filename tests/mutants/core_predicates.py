@@ -169,8 +169,8 @@ MUTANTS = (
     Mutant(
         "defaults-do-not-count",
         "core/computed_ranges:_chosen",
-        'return arguments[:1] if node.name == "nullif" else arguments',
-        "return arguments[:1]",
+        "arguments[-1]]\n    return arguments",
+        "arguments[-1]]\n    return arguments[:1]",
         "coalesce(a, b) is a",
         (_COMPUTED,),
     ),
