@@ -15,7 +15,7 @@ from tableformats._core.masks import MAY_FALSE, MAY_NULL, MAY_TRUE
 from tableformats.expressions.tree import COMPARISONS
 from tableformats.pruning.column_ranges import NAN_COUNTED, NAN_UNCOUNTED, Range
 from tableformats.pruning.relations import ANY_RELATION, intersected, outcomes, relations, same_value
-from tableformats.schema import DecimalType, arrow_type, primitive
+from tableformats.schema import DecimalType, FixedType, arrow_type, primitive
 
 LESS, EQUAL, GREATER, LEFT_NULL, RIGHT_NULL, BOTH_NULL = 1, 2, 4, 8, 16, 32
 NAN = math.nan
@@ -92,6 +92,10 @@ def test_floats_beside_integers() -> None:
         (("date", "timestamp"), 1, 86_400_000_000, EQUAL),
         (("date", "date"), 1, 2, LESS),
         (("timestamp_ns", "timestamp"), 1, 2, LESS | EQUAL | GREATER),  # nobody compares them
+        (("binary", FixedType(2)), b"a", b"ab", LESS),
+        ((FixedType(2), FixedType(3)), b"ab", b"aaa", GREATER),
+        (("timestamp_ntz", "timestamp"), 1, 1, EQUAL),
+        (("date", "timestamp_ntz"), 2_000_000_000, 2**62, GREATER),  # beyond 64 bits in microseconds
         (("string", "binary"), "a", b"b", LESS | EQUAL | GREATER),
     ],
 )

@@ -73,11 +73,11 @@ def test_what_is_decided_beside_bytes_that_are_not_utf_8(condition, low, high, e
 
 
 def test_only_suspect_bounds_are_widened():
-    lower = pa.array(["a", "b\ufffdc", None, "\ufffd", "é", "\ufffe"])
-    upper = pa.array(["b\ufffd", "c", "x\x7f\ufffd", None, "é\ufffdz", "\U0001f600"])
+    lower = pa.array(["a", "b\ufffdc", None, "\ufffd", "é", "\ufffe", "a"])
+    upper = pa.array(["b\ufffd", "c", "x\x7f\ufffd", None, "é\ufffdz", "\U0001f600", "abc\ufffd"])
     low, high = widened_texts(lower.slice(0), upper.slice(0))
-    assert low.to_pylist() == ["a", "b\x7f", None, "\x7f", "é", "\ufffe"]
-    assert high.to_pylist() == ["c", "c", "y", None, None, "\U0001f600"]
+    assert low.to_pylist() == ["a", "b\x7f", None, "\x7f", "é", "\ufffe", "a"]
+    assert high.to_pylist() == ["c", "c", "y", None, None, "\U0001f600", "abd"]
     low, high = widened_texts(lower.slice(1, 2), upper.slice(1, 2))
     assert (low.to_pylist(), high.to_pylist()) == (["b\x7f", None], ["c", "y"])
     plain = pa.array(["a", None, "ü", "字"])

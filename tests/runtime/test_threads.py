@@ -98,6 +98,33 @@ def test_an_error_of_the_items_ends_the_work() -> None:
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("tableformats")]
 
 
+def test_who_closes_the_iterator_waits_for_what_has_begun_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[int] = []
+    meeting, goes_on = threading.Barrier(3, timeout=10), threading.Event()
+
+    def work(item: int) -> int:
+        if item in (1, 2):
+            meeting.wait()
+            assert goes_on.wait(10)
+        done.append(item)
+        return item
+
+    class Slow(threads.ThreadPoolExecutor):
+        """What it has begun goes on when all else is cancelled."""
+
+        def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+            super().shutdown(wait=False, cancel_futures=cancel_futures)
+            goes_on.set()
+            super().shutdown(wait=wait)
+
+    monkeypatch.setattr(threads, "ThreadPoolExecutor", Slow)
+    answers = in_order(work, range(10), 2)
+    assert next(answers) == 0  # the fifth item waits for a thread, too
+    meeting.wait()
+    answers.close()  # type: ignore[attr-defined]
+    assert sorted(done) == [0, 1, 2]
+
+
 def test_calls_are_made_at_the_same_time() -> None:
     meeting = threading.Barrier(3, timeout=5)
     all_at_once(meeting.wait, meeting.wait, meeting.wait)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import fcntl
+import os
+import stat
 import threading
 import time
 from pathlib import Path
@@ -51,6 +53,28 @@ def test_a_turn_that_ended_is_known() -> None:
         assert overtaken and not elsewhere
     with turns.local_turn("t", time.monotonic_ns()) as late, turns.local_turn("u", between):
         assert not late
+
+
+@pytest.mark.parametrize(("end", "is_later"), [(4, False), (5, False), (6, True)])
+def test_the_end_of_the_last_turn_is_compared(tmp_path: Path, end: int, is_later: bool) -> None:
+    with turns.local_turn("t"):
+        pass
+    (file,) = (path for folder in tmp_path.iterdir() for path in folder.iterdir())
+    file.write_bytes(end.to_bytes(8, "little"))
+    with turns.local_turn("t", 5) as overtaken:
+        assert overtaken is is_later
+
+
+def test_files_of_turns_belong_to_the_user_alone(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        with turns.local_turn("t"):
+            pass
+    finally:
+        os.umask(before)
+    (folder,) = tmp_path.iterdir()
+    (file,) = folder.iterdir()
+    assert [stat.S_IMODE(path.stat().st_mode) for path in (folder, file)] == [0o700, 0o600]
 
 
 @pytest.mark.parametrize("stamp", [b"", b"abc", b"\xff" * 8])
