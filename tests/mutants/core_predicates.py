@@ -169,8 +169,8 @@ MUTANTS = (
     Mutant(
         "defaults-do-not-count",
         "core/computed_ranges:_chosen",
-        "arguments[-1]]\n    return arguments",
-        "arguments[-1]]\n    return arguments[:1]",
+        'if node.name in ("case", "if"):\n        return [*arguments[1:-1:2], arguments[-1]]\n    return arguments',
+        'if node.name in ("case", "if"):\n    return [*arguments[1:-1:2], arguments[-1]]\nreturn arguments[:1]',
         "coalesce(a, b) is a",
         (_COMPUTED,),
     ),
