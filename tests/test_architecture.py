@@ -150,9 +150,10 @@ def imports(name: str, path: Path) -> Iterator[Import]:
                 member = f"{base}.{alias.name}"
                 # "from . import pruning" names a module, "from .pruning import NONE" what is in one.
                 yield Import(name, member if _is_module(member) else base, node.lineno, called, typed)
-        inside = called or isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
+        inside = called or isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
         for child in ast.iter_child_nodes(node):
-            yield from visit(child, inside, typed)
+            if isinstance(child, (ast.stmt, ast.ExceptHandler, ast.match_case)):  # no expression holds an import
+                yield from visit(child, inside, typed)
 
     return visit(tree_of(path), False, False)
 
@@ -162,7 +163,9 @@ def _is_module(dotted: str) -> bool:
     return dotted in KNOWN or (parts[0] == "tableformats" and (ROOT / "/".join(parts)).with_suffix(".pyx").exists())
 
 
-ALL_IMPORTS = [found for name, path in ALL_MODULES for found in imports(name, path)]
+@cache
+def all_imports() -> list[Import]:
+    return [found for name, path in ALL_MODULES for found in imports(name, path)]
 
 
 def room_of(dotted: str) -> str | None:
@@ -214,7 +217,7 @@ def complain(broken: list[Import], rule: str) -> None:
 
 def test_reads_the_imports_that_are_there() -> None:
     """The other tests say nothing if this file cannot see."""
-    seen = {(found.importer, found.target): found for found in ALL_IMPORTS}
+    seen = {(found.importer, found.target): found for found in all_imports()}
     assert not seen["tableformats.planning.planner", "tableformats.pruning.compiled_predicate"].called
     assert seen["tableformats.table.scan", "tableformats.inspect.explain"].called
     assert seen["tableformats.planning.handle", "tableformats.plugin.snapshot"].typed
@@ -235,7 +238,7 @@ def test_every_module_has_a_layer() -> None:
 
 def test_the_core_imports_downwards() -> None:
     broken = []
-    for found in ALL_IMPORTS:
+    for found in all_imports():
         importer, target = room_of(found.importer), room_of(found.target)
         if importer in RANK and target in RANK and importer != target and RANK[target] >= RANK[importer]:
             broken.append(found)
@@ -244,14 +247,14 @@ def test_the_core_imports_downwards() -> None:
 
 def test_no_file_is_in_a_circle() -> None:
     # What a package hands on stands in the files below it: its own __init__ is not one of them.
-    arrows = [(f.importer, f.target) for f in ALL_IMPORTS if f.target in KNOWN]
+    arrows = [(f.importer, f.target) for f in all_imports() if f.target in KNOWN]
     assert not circles(arrows), "files import each other in a circle"
 
 
 def test_no_folder_is_in_a_circle() -> None:
     """Neither of the core nor of a plugin, at any depth: folders of one parent import each other one way."""
     arrows: dict[str, list[tuple[str, str]]] = {}
-    for found in ALL_IMPORTS:
+    for found in all_imports():
         if found.target in KNOWN:
             for parent, source, target in _folders(found.importer, found.target):
                 arrows.setdefault(parent, []).append((source, target))
@@ -275,7 +278,7 @@ def test_folders_have_one_purpose() -> None:
 
 
 def test_the_bottom_does_no_input_or_output() -> None:
-    broken = [found for found in ALL_IMPORTS if room_of(found.importer) in PURE and _does_io(found.target)]
+    broken = [found for found in all_imports() if room_of(found.importer) in PURE and _does_io(found.target)]
     complain(broken, "the predicate tree, the schema and what they stand on touch no I/O")
     for name, path in ALL_MODULES:
         if room_of(name) in PURE:
@@ -291,14 +294,14 @@ def _does_io(target: str) -> bool:
 
 def test_the_core_imports_no_plugin() -> None:
     complain(
-        [f for f in ALL_IMPORTS if f.importer.split(".")[0] == "tableformats" and f.library in PLUGINS],
+        [f for f in all_imports() if f.importer.split(".")[0] == "tableformats" and f.library in PLUGINS],
         "plugins are found through entry points",
     )
 
 
 def test_plugins_import_what_is_offered_to_them() -> None:
     broken = []
-    for found in ALL_IMPORTS:
+    for found in all_imports():
         own = found.importer.split(".")[0]
         if own not in PLUGINS:
             continue
@@ -325,7 +328,7 @@ def test_optional_libraries_stay_in_their_corner(library: str) -> None:
     at_module_level, when_called = OPTIONAL[library]
     broken = [
         found
-        for found in ALL_IMPORTS
+        for found in all_imports()
         if found.library == library
         and not within(found.importer, when_called if found.called or found.typed else at_module_level)
         and not (found.typed and library in FOR_TYPES)

@@ -4,7 +4,6 @@ fingers, and in files that say so in their footers."""
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -27,18 +26,22 @@ UTC = dt.timezone.utc
 LEGACY = {"org.apache.spark.legacyDateTime": "", "org.apache.spark.legacyINT96": ""}
 
 
-def julian_days() -> Iterator[tuple[int, dt.date]]:
+@cache
+def julian_days() -> list[tuple[int, dt.date]]:
     """Every day of the Julian calendar since 0001-01-01, by the number that stands for it in a file, as the date of its
     year, month and day; a February 29 that Gregorian years lack is the day after the 28th."""
     # The day after 1582-10-04 is 1582-10-15: from there the numbers of the days before follow.
     days = [(y, m, d) for y in range(1, 1583) for m in range(1, 13) for d in range(1, length(y, m) + 1)]
     days = days[: days.index((1582, 10, 4)) + 1]
     first = dt.date(1582, 10, 15).toordinal() - EPOCH - len(days)
-    for number, (y, m, d) in enumerate(days, first):
-        try:
-            yield number, dt.date(y, m, d)
-        except ValueError:
-            yield number, dt.date(y, m, d - 1) + dt.timedelta(1)
+    return list(enumerate((dated(*day) for day in days), first))
+
+
+def dated(year: int, month: int, day: int) -> dt.date:
+    try:
+        return dt.date(year, month, day)
+    except ValueError:
+        return dt.date(year, month, day - 1) + dt.timedelta(1)
 
 
 def length(year: int, month: int) -> int:

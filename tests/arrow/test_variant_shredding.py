@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tableformats.engines.arrow.values.variant_shredding import MalformedVariantError, _packed, _width, unshredded
-from tests.support.examples import examples
+from tests.support.examples import examples, some_of
 from tests.support.variants import decoded, metadata_of, object_of
 
 EMPTY = b"\x01\x00"
@@ -394,10 +394,15 @@ SOUND = event(object_of((2, text("m")), (4, text("b"))), "login", AT)
 
 @pytest.mark.parametrize("member", ["metadata", "value"])
 def test_every_byte_changed_and_every_cut(member: str) -> None:
-    """What is put together from damaged bytes is an error or bytes again, never another exception."""
+    """What is put together from damaged bytes is an error or bytes again, never another exception.
+
+    For each change a byte becomes one in five of the 256 others, which ones depends on its place; at night all of them.
+    """
     stored = SOUND[member]
     damaged = [stored[:n] for n in range(len(stored))]
-    damaged += [stored[:i] + bytes([b]) + stored[i + 1 :] for i in range(len(stored)) for b in range(256)]
+    damaged += [
+        stored[:i] + bytes([b]) + stored[i + 1 :] for i in range(len(stored)) for b in some_of(5, range(256), i)
+    ]
     outcomes = set()
     for data in damaged:
         try:

@@ -320,7 +320,7 @@ def test_rewritings_change_no_row(
                 assert read(log, where) == read(log, where, cache=False) == expected[where], (rewrite, where)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(80))
 @given(histories(), st.lists(LEAVES, min_size=1, max_size=4), st.booleans())
 def test_statistics_drop_no_file_with_a_matching_row(
     build: Callable[[Path], History], leaves: list[str], no: bool

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from tableformats import open_table
 from tests.support import rowmodel
+from tests.support.examples import examples
 from tests.support.strategies import VALUES, predicates_over, to_array, type_of
 
 deltalake = pytest.importorskip("deltalake", reason="needs the extra [test]")
@@ -32,7 +33,7 @@ def tables(draw: st.DrawFn) -> tuple[list[str], list[Rows]]:
     return kinds, files
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @pytest.mark.parametrize("settled", ["commits", "text", "struct"])
 @given(drawn=tables(), data=st.data())
 def test_rows(settled: str, drawn: tuple[list[str], list[Rows]], data: st.DataObject) -> None:

@@ -29,6 +29,15 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> tf.Table:
     return tf.open_table(root)
 
 
+@pytest.fixture(scope="module")
+def unpartitioned(tmp_path_factory: pytest.TempPathFactory) -> tf.Table:
+    """The same rows in four files."""
+    root = tmp_path_factory.mktemp("where") / "unpartitioned"
+    for rows in where_clauses.files():
+        deltalake.write_deltalake(str(root), rows, mode="append")
+    return tf.open_table(root)
+
+
 def ids(answer: str) -> list[int]:
     """The rows of a stored answer: bit ``i`` is set if row ``i`` matches."""
     bits = int(answer, 16)
@@ -40,11 +49,16 @@ def test_every_clause_has_an_answer() -> None:
     assert set(ANSWERS) == set(EVERY)
 
 
-def test_clauses_give_the_rows_of_spark(table: tf.Table) -> None:
-    """One of two clauses for each change, and all at night."""
+def test_clauses_give_the_rows_of_spark(table: tf.Table, unpartitioned: tf.Table) -> None:
+    """On the partitioned table all at night; for each change those that name a column of its partitions, one in sixteen
+    of the others, and as many as make one of two on the table of four files, which takes a sixth of the time."""
     wrong = []
-    for clause in EVERY if examples.EVERY else EVERY[::2]:
-        found = table.scan(clause, columns=["id"]).to_arrow()["id"].to_pylist()
+    for number, clause in enumerate(EVERY):
+        names_partitions = any(name in clause for name in where_clauses.PARTITIONS)
+        if not (examples.EVERY or names_partitions or number % 2 == 0):
+            continue
+        whole = examples.EVERY or names_partitions or number % 16 == 0
+        found = (table if whole else unpartitioned).scan(clause, columns=["id"]).to_arrow()["id"].to_pylist()
         if sorted(found) != ids(ANSWERS[clause]):
             wrong.append(clause)
     assert not wrong

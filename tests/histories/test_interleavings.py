@@ -10,7 +10,7 @@ from ..support.examples import examples
 from ..support.summary import CASES as COUNTED
 from .interleaving import CASES, interleaved
 
-HISTORIES = examples(120)
+HISTORIES = examples(72)
 """Of each format and level; ``python -m tests.histories run`` makes thousands."""
 
 

@@ -23,7 +23,7 @@ from .stepping import Stepper
 from .tables import SCHEMA, MemoryTable
 from .workers import ALL, Worker, makers_of
 
-EVERY = 47
+EVERY = 89
 """The plain run looks at one of so many cells, and at fewer triples; ``python -m tests.histories pairs`` and
 ``triples`` at all."""
 

@@ -24,7 +24,7 @@ from tableformats.errors import CorruptMetadataError, LimitExceededError
 from tableformats.limits import Limits
 from tableformats.plugin import PartitionSpec
 from tests.support.conformance import ROOT, needs_tables
-from tests.support.examples import examples
+from tests.support.examples import EVERY, examples, some_of
 from tests.support.iceberg_avro import check_against_oracle, manifests, spec_of
 from tests.support.iceberg_manifests import (
     SYNC,
@@ -43,19 +43,19 @@ from tests.support.iceberg_manifests import (
 
 AVRO_FILES = sorted((ROOT / "iceberg").rglob("metadata/*.avro"))
 AVRO_FILES += sorted((ROOT / "iceberg").rglob("*_manifest_list.avro"))
+LARGE = 100_000
 LONG = (Want(1, ("a",)),)
 
 
 @needs_tables
 @pytest.mark.conformance
 def test_every_file_of_the_conformance_tables_as_fastavro_reads_it() -> None:
-    assert len(AVRO_FILES) > 300
-    read = 0
-    for path in AVRO_FILES:
-        data = path.read_bytes()
-        check_against_oracle(data, str(path))
-        read += 1
-    assert read == len(AVRO_FILES)
+    """One of the six large files, of thousands of entries each, for each change, and all of them at night."""
+    small = [path for path in AVRO_FILES if path.stat().st_size < LARGE]
+    large = [path for path in AVRO_FILES if path.stat().st_size >= LARGE]
+    assert len(small) > 300 and len(large) == 6
+    for path in [*small, *some_of(6, large)]:
+        check_against_oracle(path.read_bytes(), str(path))
 
 
 @needs_tables
@@ -91,17 +91,20 @@ SMALL = manifest_bytes(
 
 @pytest.mark.parametrize("codec", ["null", "deflate", "snappy", "zstandard"])
 def test_damage_at_every_position_is_found_or_read_as_fastavro_reads_it(codec: str) -> None:
-    """No crash, no foreign exception; what both readers accept has one meaning."""
+    """No crash, no foreign exception; what both readers accept has one meaning.
+
+    For each change every position is damaged in one of three ways, at night in all of them.
+    """
     data = SMALL if codec == "null" else recompress(SMALL, codec)
     refused = agreed = 0
     for position in range(len(data)):
-        for mask in (0x01, 0x80, 0xFF):
+        for mask in some_of(3, (0x01, 0x80, 0xFF), position):
             damaged = bytearray(data)
             damaged[position] ^= mask
             outcome = _outcome(bytes(damaged), codec in ("null", "deflate"))
             refused += outcome == "refused"
             agreed += outcome == "agreed"
-    assert refused > len(data) // 4
+    assert refused > len(data) // (4 if EVERY else 12)
     assert agreed or codec not in ("null", "deflate")
 
 

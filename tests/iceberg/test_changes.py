@@ -18,6 +18,7 @@ from tableformats_iceberg.changes.row_changes import _with_occurrence
 import tableformats as tf
 from tableformats.errors import SnapshotNotFoundError, TableFormatsError, UnsupportedFeatureError
 from tests.support.conformance import IcebergCase, has_data, iceberg_cases, needs_tables
+from tests.support.examples import examples
 from tests.support.iceberg_history import Commit, History
 
 CHANGE_COLUMNS = ("_change_type", "_commit_version", "_commit_timestamp")
@@ -110,7 +111,7 @@ def apply(history: History, action: dict[str, Any], fresh: int) -> None:
         history.commit("append", add=[[action["b"]]])
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(actions())
 def test_random_histories(plan: list[dict[str, Any]]) -> None:
     with tempfile.TemporaryDirectory() as folder:

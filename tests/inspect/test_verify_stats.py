@@ -26,6 +26,7 @@ from tableformats.pruning.column_ranges import Range
 from tableformats.schema import arrow_type, primitive
 from tests.support.delta_changes import inline_vector
 from tests.support.delta_log import WITH_VECTORS, DeltaLog, add, field, stats
+from tests.support.examples import examples
 from tests.support.golden import TABLES
 
 NAN = float("nan")
@@ -198,7 +199,7 @@ def test_partition_values_of_a_transform_are_compared(tmp_path: Path) -> None:
 values = st.lists(st.one_of(st.none(), st.integers(-3, 3)), min_size=1, max_size=6)
 
 
-@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(values, st.integers(-3, 3), st.integers(-3, 3), st.integers(0, 6))
 def test_against_a_model(
     tmp_path_factory: pytest.TempPathFactory, rows: list[int | None], low: int, high: int, nulls: int

@@ -13,7 +13,7 @@ from tableformats.io.buffers import ReusableBuffer
 from tableformats.io.compression import AVRO_CODECS, INFLATE_ERRORS, compress_avro, inflate, inflate_avro
 
 TEXT = b"a" * 50 + bytes(range(50))
-LONG = bytes(i * i % 251 for i in range(3 << 20))
+LONG = (bytes(i * i % 251 for i in range(251)) * 12_600)[: 3 << 20]
 
 
 def raw(data: bytes) -> bytes:

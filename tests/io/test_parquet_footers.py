@@ -281,11 +281,13 @@ class PlainReader:
 
 
 def test_structs_are_those_of_a_plain_reader() -> None:
-    """Wherever a footer is changed: what the compiled reader takes is what the bytes say."""
+    """Wherever a footer is changed (one place in three for each change, at night each): what the compiled reader takes is
+    what the bytes say."""
     footer, chance = footer_of(written()), random.Random(3)
     assert read_struct(footer) == PlainReader(footer).struct()
     taken = 0
-    for place in range(len(footer) - 8):
+    places = some_of(3, range(len(footer) - 8))
+    for place in places:
         damaged = bytearray(footer)
         damaged[place] = chance.choice([damaged[place] ^ 1 << chance.randrange(8), chance.randrange(256)])
         try:
@@ -294,7 +296,7 @@ def test_structs_are_those_of_a_plain_reader() -> None:
             continue
         assert found == PlainReader(bytes(damaged)).struct()
         taken += 1
-    assert 100 < taken < len(footer) - 100
+    assert 30 < taken < len(places) - 30
 
 
 @pytest.mark.parametrize(

@@ -20,9 +20,9 @@ os.environ.setdefault("SPARK_CONF_DIR", str(Path(__file__).parent / "conf"))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    here = Path(__file__).parent
+    here = str(Path(__file__).parent) + os.sep
     for item in items:
-        if here in item.path.parents:
+        if str(item.path).startswith(here):
             item.add_marker(pytest.mark.spark)
 
 

@@ -19,6 +19,7 @@ from tableformats.expressions.parse import parse_filter
 from tableformats.schema import Schema, primitive
 from tests.expressions.functions.test_answers import ANSWERS, value_of
 from tests.support import function_cases
+from tests.support.examples import EVERY
 
 STRING = primitive("string")
 KNOWN = {"timestamp_micros(l)": "the day of the least timestamp begins before it, and does not fit a timestamp"}
@@ -87,7 +88,8 @@ class _Asked:
 
 
 def _compare(rows: Any, asked: list[_Asked], wrong: dict[str, str]) -> None:
-    """All at once; if one of them fails, each half."""
+    """All at once; if one of them fails, each half. That a row is an error takes a query of its own: for each change only
+    some are looked at."""
     from pyspark.sql import functions as F
 
     columns = [F.when(rows.row.isin(one.good), one.column).alias(f"c{i}") for i, one in enumerate(asked)]
@@ -105,7 +107,7 @@ def _compare(rows: Any, asked: list[_Asked], wrong: dict[str, str]) -> None:
         differs = {row: (one.answers[row], ours[row]) for row in one.good if one.answers[row] != ours[row]}
         if differs:
             wrong[one.text] = f"row: (Spark's, ours): {differs}"
-        elif one.bad and not _fails(rows, one.column, one.bad[0]):
+        elif one.bad and (EVERY or len(one.text) % 4 == 1) and not _fails(rows, one.column, one.bad[0]):
             wrong[one.text] = f"no error of row {one.bad[0]}"
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeVar
 
 import pytest
 
-__all__ = ["EVERY", "examples", "one_of"]
+Case = TypeVar("Case")
+
+__all__ = ["EVERY", "examples", "one_of", "some_of"]
 
 EVERY = bool(os.environ.get("TF_NIGHTLY") or os.environ.get("TABLEFORMATS_PROFILE"))
 """Whether time does not matter."""
@@ -17,6 +19,11 @@ EVERY = bool(os.environ.get("TF_NIGHTLY") or os.environ.get("TABLEFORMATS_PROFIL
 def examples(count: int) -> int:
     """How many random cases: ``count``, or a quarter of it."""
     return count if EVERY else count // 4
+
+
+def some_of(count: int, cases: Sequence[Case], first: int = 0) -> Sequence[Case]:
+    """Every ``count``-th of the cases, from ``first`` on; all of them at night."""
+    return cases if EVERY else cases[first % count :: count]
 
 
 def one_of(count: int, cases: Iterable[Any]) -> list[Any]:

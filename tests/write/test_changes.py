@@ -21,6 +21,7 @@ import tableformats as tf
 from tableformats.plugin import OpenOptions
 
 from ..support.delta_log import field
+from ..support.examples import examples
 from ..support.golden import JVM_TABLES
 from ..support.memory_store import ROOT, MemoryStore, memory_storage
 from .test_append import LOG, first_commit, local_table, with_features
@@ -107,7 +108,7 @@ def as_texts(rows: Sequence[Row]) -> list[str]:
     return sorted(repr(tuple(row)) for row in rows)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.lists(STEPS, min_size=1, max_size=5), st.booleans())
 def test_every_version_has_the_rows_of_the_model(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, Any]], partitioned: bool
@@ -152,7 +153,7 @@ def is_theirs(step: tuple[str, Any]) -> bool:
     return verb in ("append", "overwrite") or (verb == "delete" and "f" not in given.replace("false", ""))
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(36), deadline=None)
 @given(st.lists(st.tuples(STEPS, st.booleans()), min_size=2, max_size=6), st.booleans())
 def test_ours_and_deltalake_in_turn(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[tuple[str, Any], bool]], partitioned: bool
