@@ -568,6 +568,7 @@ def measured(one: Attack) -> dict[str, Any]:
 def all_measured(names: list[str]) -> Iterator[str]:
     """The figures of each attack as a line of JSON, each from a process of its own."""
     warm()
+    gc.freeze()  # the collections of the children need not look at what was imported
     for name in names or ATTACKS:
         source, target = os.pipe()
         child = os.fork()

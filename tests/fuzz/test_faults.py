@@ -18,7 +18,7 @@ from tests.fuzz.faults import environment
 @pytest.mark.parametrize(
     ("kinds", "only", "step"),
     [
-        (("read", "thread", "own"), "deletion-vectors: rows", 1),
+        (("read", "thread", "own"), "deletion-vectors: rows", 3),
         (("fsync",), "append", 1),
         (("arrow",), "deletion-vectors: rows", 97),
         (("python",), "iceberg-deletion-vectors: plan", 997),

@@ -18,6 +18,7 @@ from tableformats.io._thrift import codecs_of, path_cost, read_struct
 from tableformats.io.parquet.chunks import _is_tame, check_footer, check_pages
 from tableformats.io.parquet.footers import _Struct, arrow_schemas_of, has_sound_chunks
 from tableformats.limits import Limits
+from tests.support.examples import some_of
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc)
@@ -281,8 +282,8 @@ class PlainReader:
 
 
 def test_structs_are_those_of_a_plain_reader() -> None:
-    """Wherever a footer is changed (one place in three for each change, at night each): what the compiled reader takes is
-    what the bytes say."""
+    """Wherever a footer is damaged, what the compiled reader takes is what the bytes say; one place in three for each
+    change, and each at night."""
     footer, chance = footer_of(written()), random.Random(3)
     assert read_struct(footer) == PlainReader(footer).struct()
     taken = 0

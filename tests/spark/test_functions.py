@@ -88,8 +88,8 @@ class _Asked:
 
 
 def _compare(rows: Any, asked: list[_Asked], wrong: dict[str, str]) -> None:
-    """All at once; if one of them fails, each half. That a row is an error takes a query of its own: for each change only
-    some are looked at."""
+    """All at once; if one of them fails, each half. That a row is an error takes a query of its own, so that for each
+    change only some are looked at."""
     from pyspark.sql import functions as F
 
     columns = [F.when(rows.row.isin(one.good), one.column).alias(f"c{i}") for i, one in enumerate(asked)]

@@ -10,10 +10,14 @@ import pyarrow as pa
 import pytest
 
 from tableformats.testing import FormatConformance
+from tests.support.examples import EVERY
 from tests.testing import hive
 
 
 class TestWithWhatMustBeSupplied(FormatConformance):
+    most_filters = 600 if EVERY else 150
+    most_reads = 100 if EVERY else 30
+
     @pytest.fixture
     def format_class(self) -> Any:
         return hive.HiveFormat

@@ -9,12 +9,16 @@ import pytest
 
 from tableformats.plugin import OpenOptions
 from tableformats.testing import FormatConformance
+from tests.support.examples import EVERY
 from tests.support.golden import TABLES
 
 JVM = TABLES.parent / "tables_jvm"
 
 
 class TestDelta(FormatConformance):
+    most_filters = 600 if EVERY else 150
+    most_reads = 100 if EVERY else 30
+
     @pytest.fixture
     def format_class(self) -> Any:
         from tableformats_delta.format import DeltaFormat
@@ -27,6 +31,9 @@ class TestDelta(FormatConformance):
 
 
 class TestIceberg(FormatConformance):
+    most_filters = 600 if EVERY else 150
+    most_reads = 100 if EVERY else 30
+
     @pytest.fixture
     def format_class(self) -> Any:
         from tableformats_iceberg.format import IcebergFormat
@@ -43,8 +50,8 @@ class TestIceberg(FormatConformance):
 
 
 class TestDeltaBySpark(TestDelta):
-    most_filters = 100
-    most_reads = 20
+    most_filters = 100 if EVERY else 50
+    most_reads = 20 if EVERY else 10
 
     @pytest.fixture(params=["column-mapping", "deletion-vectors", "shredded-variant", "type-widening"])
     def location(self, request: pytest.FixtureRequest) -> Path:  # type: ignore[override]
@@ -52,8 +59,8 @@ class TestDeltaBySpark(TestDelta):
 
 
 class TestIcebergBySpark(TestIceberg):
-    most_filters = 100
-    most_reads = 20
+    most_filters = 100 if EVERY else 50
+    most_reads = 20 if EVERY else 10
 
     @pytest.fixture(params=["deletion-vectors", "equality-deletes", "evolution", "position-deletes"])
     def location(self, request: pytest.FixtureRequest) -> Path:  # type: ignore[override]
