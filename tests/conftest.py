@@ -74,11 +74,10 @@ def pytest_xdist_auto_num_workers() -> int:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: Any, log: Any) -> Any:
-    """Whole files, because servers and tables are made once a file. Those of Spark are few and long: not the last."""
-    from xdist.scheduler import LoadFileScheduling
+    from tests.support.scheduling import FileScheduling
 
     config.option.loadscopereorder = False
-    return LoadFileScheduling(config, log)
+    return FileScheduling(config, log)
 
 
 def pytest_sessionfinish(session: Any) -> None:
