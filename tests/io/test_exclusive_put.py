@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import multiprocessing
 import os
 import stat
 from dataclasses import replace
@@ -25,6 +24,7 @@ from tableformats.io.stores.base import PutOutcome
 from tableformats.limits import DEFAULT_LIMITS
 
 from ..support.memory_store import ROOT, MemoryStore, memory_storage
+from ..support.processes import processes
 
 KEY = f"{ROOT}/log/1"
 
@@ -218,7 +218,7 @@ def _claim(root: str, writer: int, keys: int) -> list[int]:
 
 
 def test_each_file_has_one_winner_among_processes(tmp_path: Path) -> None:
-    with multiprocessing.get_context("spawn").Pool(4) as pool:
+    with processes().Pool(4) as pool:
         won = pool.starmap(_claim, [(str(tmp_path), writer, 40) for writer in range(4)])
     assert sorted(key for keys in won for key in keys) == list(range(40))
     for writer, keys in enumerate(won):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 import decimal
 import json
-import multiprocessing
 import os
 import random
 import time
@@ -30,6 +29,7 @@ from tableformats.write.commit_loop import CommitOptions
 from ..support.delta_log import PROTOCOL, field, metadata
 from ..support.golden import TABLES
 from ..support.memory_store import ROOT, MemoryStore, memory_storage
+from ..support.processes import processes
 
 LOG = "_delta_log"
 ROWS = pa.table({"id": [1, 2, 3]})
@@ -154,12 +154,12 @@ def test_a_stream_that_breaks_leaves_nothing(tmp_path: Path, monkeypatch: pytest
 
 
 def test_many_partitions_in_little_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(data_files, "BUFFER_BYTES", 1 << 14)
+    monkeypatch.setattr(data_files, "BUFFER_BYTES", 1 << 13)
     small = {"delta.targetFileSize": "1kb"}
     table = local_table(tmp_path, field("id", "long"), field("p", "long"), partition=("p",), configuration=small)
-    rows = pa.table({"id": range(4_000), "p": [i % 90 for i in range(4_000)]})
+    rows = pa.table({"id": range(2_000), "p": [i % 90 for i in range(2_000)]})
     commit = table.append(pa.RecordBatchReader.from_batches(rows.schema, rows.to_batches(max_chunksize=500)))
-    assert commit.metrics["added_files"] > 90 and commit.metrics["added_rows"] == 4_000
+    assert commit.metrics["added_files"] > 90 and commit.metrics["added_rows"] == 2_000
     assert table.to_arrow().sort_by("id").select(rows.column_names).equals(rows)
 
 
@@ -468,7 +468,7 @@ def _append(root: str, writer: int, count: int) -> None:
 
 def test_processes_that_append_at_once_lose_nothing(tmp_path: Path) -> None:
     local_table(tmp_path)
-    with multiprocessing.get_context("spawn").Pool(4) as pool:
+    with processes().Pool(4) as pool:
         pool.starmap(_append, [(str(tmp_path), writer, 12) for writer in range(4)])
     table = tf.open_table(tmp_path)
     assert sorted(table.to_arrow()["id"].to_pylist()) == sorted(w * 1000 + n for w in range(4) for n in range(12))
@@ -488,7 +488,7 @@ def test_a_writer_that_is_killed_leaves_whole_commits(tmp_path: Path) -> None:
     moments = random.Random(26)
     for _ in range(6):
         before = table.snapshot().version
-        writer = multiprocessing.get_context("spawn").Process(target=_append_for_ever, args=(str(tmp_path),))
+        writer = processes().Process(target=_append_for_ever, args=(str(tmp_path),))
         writer.start()
         while table.snapshot().version < before + 2 and writer.is_alive():
             time.sleep(0.01)
@@ -518,7 +518,7 @@ def _append_on_a_full_disk(root: str, limit: int) -> str:
 @pytest.mark.parametrize(("limit", "found"), [(10, "StoreError"), (1000, "StoreError"), (1 << 20, "committed")])
 def test_a_disk_that_is_full_leaves_the_table_as_it_was(tmp_path: Path, limit: int, found: str) -> None:
     table = local_table(tmp_path, field("id", "long"), field("p", "long"), partition=("p",))
-    with multiprocessing.get_context("spawn").Pool(1) as pool:
+    with processes().Pool(1) as pool:
         assert pool.apply(_append_on_a_full_disk, (str(tmp_path), limit)) == found
     assert table.count() == (100 if found == "committed" else 0)
     names = files_below(tmp_path)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
 import os
 import shutil
 import time
@@ -24,6 +23,7 @@ from ..support.delta_log import field
 from ..support.examples import examples
 from ..support.golden import JVM_TABLES
 from ..support.memory_store import ROOT, MemoryStore, memory_storage
+from ..support.processes import processes
 from .test_append import LOG, first_commit, local_table, with_features
 
 Row = tuple[Any, ...]
@@ -549,7 +549,7 @@ def test_a_writer_that_is_killed_leaves_whole_changes(tmp_path: Path) -> None:
     table = local_table(tmp_path, *COLUMNS)
     for wait in (0.0, 0.013, 0.031):
         before = table.snapshot().version
-        writer = multiprocessing.get_context("spawn").Process(target=_overwrite_for_ever, args=(str(tmp_path),))
+        writer = processes().Process(target=_overwrite_for_ever, args=(str(tmp_path),))
         writer.start()
         while table.snapshot().version < before + 2 and writer.is_alive():
             time.sleep(0.01)
@@ -570,7 +570,7 @@ def _work_on_a_partition(root: str, name: str) -> None:
 
 def test_processes_that_change_partitions_of_their_own_do_not_disturb_each_other(tmp_path: Path) -> None:
     table = local_table(tmp_path, *COLUMNS, partition=("p",), configuration=SERIALIZABLE)
-    with multiprocessing.get_context("spawn").Pool(3) as pool:
+    with processes().Pool(3) as pool:
         pool.starmap(_work_on_a_partition, [(str(tmp_path), name) for name in "abc"])
     assert sorted(map(repr, table.to_arrow(columns=["p", "id"]).to_pylist())) == [
         repr({"p": name, "id": 5}) for name in "abc"

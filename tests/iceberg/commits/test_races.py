@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import json
-import multiprocessing
 import os
 import random
 import re
@@ -24,6 +23,7 @@ from tableformats.io.storage import Storage
 from tableformats.plugin import OpenOptions, PutOutcome
 from tests.support.iceberg_writing import metadata_of, new_table, newest, pyiceberg_rows, pyiceberg_table, schema_of
 from tests.support.memory_store import ROOT, MemoryStore, memory_storage
+from tests.support.processes import processes
 
 SIMPLE = schema_of(id="long", s="string")
 
@@ -314,7 +314,7 @@ def _append(root: str, writer: int, count: int) -> None:
 
 def test_processes_that_append_at_once_lose_nothing(tmp_path: Path) -> None:
     folder = new_table(tmp_path / "t", SIMPLE, 2, (), {"commit.manifest.min-count-to-merge": "5"})
-    with multiprocessing.get_context("spawn").Pool(3) as pool:
+    with processes().Pool(3) as pool:
         pool.starmap(_append, [(str(folder), writer, 8) for writer in range(3)])
     assert ids(folder) == sorted(w * 1000 + n for w in range(3) for n in range(8))
     snapshots = pyiceberg_table(folder).snapshots()
@@ -334,7 +334,7 @@ def test_a_writer_that_is_killed_leaves_whole_commits(tmp_path: Path) -> None:
     table, moments = tf.open_table(str(folder)), random.Random(27)
     for _ in range(3):
         before = newest(folder)
-        writer = multiprocessing.get_context("spawn").Process(target=_append_for_ever, args=(str(folder),))
+        writer = processes().Process(target=_append_for_ever, args=(str(folder),))
         writer.start()
         while newest(folder) == before and writer.is_alive():
             time.sleep(0.01)
