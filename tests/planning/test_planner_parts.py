@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from tableformats_delta.snapshot.delta_snapshot import DeltaSnapshot
 
 import tableformats as tf
 from tableformats.planning import planner
 from tableformats.planning.planner import _bundles, _common, _concat, _Planner, _sharing_reads, _widen, _with_formats
 from tableformats.planning.record_counts import RecordCounts
-from tableformats.plugin import DeleteFiles, MetadataPart
+from tableformats.plugin import DeleteFiles, MetadataPart, ReadRequest
 from tableformats.plugin.report import ScanReport
 from tableformats.schema import Field, primitive
 from tests.support.delta_log import DeltaLog, add, field, stats
@@ -164,6 +165,22 @@ def test_who_counts_the_rows_of_a_table(table: tf.Table, monkeypatch: pytest.Mon
     for most, rows in ((3, None), (4, 12)):
         monkeypatch.setattr(planner, "_MOST_COUNTED", most)
         assert planner.plan_scan(scan).report.count_total() == rows
+
+
+def test_the_snapshot_is_told_who_reads_its_parts(table: tf.Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    scan = table.scan("a > 4").plan().scan
+    asked: list[bool] = []
+    parts = DeltaSnapshot.parts
+
+    def told(self: DeltaSnapshot, request: ReadRequest) -> list[MetadataPart]:
+        asked.append(request.read_elsewhere)
+        return parts(self, request)
+
+    monkeypatch.setattr(DeltaSnapshot, "parts", told)
+    reader: Any = SimpleNamespace(name="elsewhere", read=lambda *parts: [])
+    planner.plan_scan(scan)
+    planner.plan_scan(scan, reader)
+    assert asked == [False, True]
 
 
 @pytest.mark.parametrize(("filter", "every", "asked"), [(None, False, 0), ("a > 4", False, 1), ("a > 4", True, 0)])
