@@ -63,6 +63,11 @@ def test_positions_are_loaded_and_the_data_file_is_not(tmp_path: Path, kind: str
     assert snapshot(tmp_path, absent(9, positions=[0, 8], position_kind=kind)).scan().count() == 7
 
 
+def test_no_vector_is_read_of_a_file_without_live_rows(tmp_path: Path) -> None:
+    wrong = absent(2, positions=[5, 9], cardinality=2)
+    assert snapshot(tmp_path, wrong, absent(0), absent(3, 8)).scan().count() == 3
+
+
 def test_cardinality_of_position_deletes_is_not_trusted(tmp_path: Path) -> None:
     """Position delete files may name a row twice and rows of other files: what they count is no row count."""
     file = absent(9, positions=[0], position_kind="position", cardinality=5)

@@ -152,6 +152,14 @@ def test_names_of_columns_are_case_sensitive(tmp_path: Path) -> None:
     assert dataset.count_rows(pc.field("A") > 3) == 0
 
 
+def test_names_of_members_are_case_sensitive(tmp_path: Path) -> None:
+    deltalake.write_deltalake(str(tmp_path), pa.table({"st": [{"a": 1}, {"a": 2}], "id": [0, 1]}))
+    dataset = tf.open_table(tmp_path).scan().to_arrow_dataset()
+    assert dataset.filter(pc.field("st", "a") > 1).to_table()["id"].to_pylist() == [1]
+    with pytest.raises(InvalidPredicateError, match="A"):
+        dataset.filter(pc.field("st", "A") > 1)
+
+
 def test_a_filter_may_name_every_column(scan: tf.Scan) -> None:
     dataset = scan.select("id").to_arrow_dataset()
     assert dataset.filter(pc.field("id") > 7).count_rows() == dataset.count_rows(pc.field("id") > 7) == len(DATA) - 8

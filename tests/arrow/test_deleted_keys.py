@@ -14,7 +14,7 @@ import pytest
 from pyroaring import BitMap64
 
 from tableformats.engines.arrow import matching
-from tableformats.engines.arrow.deletes import deleted_positions, positions_within
+from tableformats.engines.arrow.deletes import DeleteLoader, deleted_positions, positions_within
 from tableformats.engines.arrow.files.column_tree import Selection, file_tree
 from tableformats.engines.arrow.key_sets import KeySet
 from tableformats.engines.arrow.reader import ReadOptions, _first_rows
@@ -192,3 +192,27 @@ def test_positions_of_rows_with_deleted_keys(monkeypatch: pytest.MonkeyPatch) ->
     assert list(matcher.positions(task)) == [0, 4, 5]
     assert file.selected == {0} and loaded == ["d", "e"]
     assert list(matcher.positions(task)) == [0, 4, 5] and loaded == ["d", "e"]
+
+
+def test_delete_files_are_read_once_and_neighbours_share_their_keys() -> None:
+    """A set of keys is made for each list of delete files that follows another one."""
+    read: list[str] = []
+
+    def load(delete: dict[str, Any]) -> pa.Table:
+        read.append(delete["path"])
+        return pa.table({"2": ["x"], "1": pa.array([len(read)], pa.int64())})
+
+    def deletes(*paths: str) -> pa.Table:
+        return pa.table({"path": list(paths), "offset": pa.nulls(len(paths), pa.int64())})
+
+    snapshot: Any = SimpleNamespace(equality_deletes=load)
+    loader = DeleteLoader(snapshot, Schema([Field(1, "a", primitive("long")), Field(2, "b", primitive("string"))]))
+    first = loader._key_sets(deletes("p", "q"))
+    assert loader._key_sets(deletes("p", "q")) is first
+    ((schema, keys),) = first.items()
+    assert schema.names == ["1", "2"]
+    assert keys.positions([pa.array([1, 2, 3]), pa.array(["x", "x", "x"])]).tolist() == [0, 1]
+    (other,) = loader._key_sets(deletes("q")).values()
+    assert other.positions([pa.array([1, 2, 3]), pa.array(["x", "y", "x"])]).tolist() == []
+    assert other.positions([pa.array([1, 2, 3]), pa.array(["x", "x", "x"])]).tolist() == [1]
+    assert read == ["p", "q"]

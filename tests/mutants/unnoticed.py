@@ -181,8 +181,6 @@ EQUIVALENT: dict[str, str] = {
     },
     "tableformats/pruning/manifest_filter.py:PredicateManifestFilter._range: "
     "1 - is_null(upper) -> (1 + is_null(upper))": "only the last bit is looked at, which is the same",
-    "tableformats/engines/arrow/dataset.py:_compares_otherwise: not values or not isinstance(column, Reference)"
-    " -> ((not values) and (not isinstance(column, Reference)))": "filters of pyarrow compare columns alone",
     "tableformats/io/stores/file_system.py:FileSystemStore._listed: 0 -> 1 (number 2)": (
         "a nanosecond after 1970 is 1970 in milliseconds"
     ),

@@ -143,9 +143,8 @@ def _compares_otherwise(node: Expression, scan: ScanRequest) -> bool:
         column, literals = node.column, (node.right,)
     else:
         return False
-    values = [v.value for v in literals if isinstance(v.value, (int, float, Decimal)) and not isinstance(v.value, bool)]
-    if not values or not isinstance(column, Reference):
-        return False
+    assert isinstance(column, Reference), "pyarrow compares columns"
+    values = [literal.value for literal in literals]
     path = scan.snapshot.schema.resolve(list(column.parts), True)
     if path is None or not is_floating(path[-1].type):
         # The test for NaN that a translated comparison has is no constant of the user's.
