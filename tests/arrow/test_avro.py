@@ -451,3 +451,66 @@ def test_a_name_is_a_level_above_its_type() -> None:
     column_of(schema, "f", Limits(nesting=2))
     with pytest.raises(LimitExceededError):
         column_of(schema, "f", Limits(nesting=1))
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0, "00"),
+        (1, "02"),
+        (63, "7e"),
+        (64, "8001"),
+        (65, "8201"),
+        (8191, "fe7f"),
+        (8192, "808001"),
+        (2**31, "8080808010"),
+    ],
+)
+def test_numbers_take_seven_bits_of_a_byte(value: int, text: str) -> None:
+    assert avro._number(value).hex() == text
+
+
+def of_types(name: str, *types: Any, **more: str) -> dict[str, Any]:
+    fields = [{"name": f"x{i}", "type": kind} for i, kind in enumerate(types)]
+    return {"type": "record", "name": name, "fields": fields, **more}
+
+
+PAIR = {"type": "fixed", "name": "pair", "size": 2}
+
+
+@pytest.mark.parametrize(
+    ("schema", "is_known"),
+    [
+        (of_types("r", PAIR, "pair"), True),
+        (of_types("r", PAIR, "a.pair", namespace="a"), True),
+        (of_types("r", PAIR, "pair", namespace="a"), True),
+        (of_types("r", PAIR, "b.pair", namespace="a"), False),
+        (of_types("a.r", PAIR, "a.pair"), True),
+        (of_types("a.r", PAIR, "a.pair", namespace="b"), True),  # the name's own namespace
+        (of_types("a.r", PAIR, "b.pair", namespace="b"), False),
+        (of_types("r", PAIR | {"name": "b.pair"}, "b.pair"), True),
+        (of_types("r", PAIR | {"name": "b.pair"}, "pair"), False),
+        (of_types("r", PAIR | {"namespace": "b"}, "b.pair"), True),
+        (of_types("r", of_types("b.in", PAIR, "pair"), "b.pair"), True),
+        (of_types("r", of_types("b.in", PAIR), "pair"), False),
+        (of_types("a.r", of_types("in", PAIR), "a.in"), True),
+        (of_types("a.b.r", PAIR, "a.b.pair"), True),
+    ],
+)
+def test_names_of_types_are_found_in_namespaces(schema: dict[str, Any], is_known: bool) -> None:
+    if is_known:
+        last = column_of(schema, "p").type[1].type
+        assert last == (pa.binary(2) if schema["fields"][1]["type"] != "a.in" else pa.struct([("x0", pa.binary(2))]))
+    else:
+        with pytest.raises(CorruptMetadataError, match="is no type"):
+            column_of(schema, "p")
+
+
+@pytest.mark.parametrize(("size", "is_size"), [(1, True), (2**30 - 1, True), (2**30, False), (0, False), ("2", False)])
+def test_sizes_of_fixed_types(size: Any, is_size: bool) -> None:
+    schema = of_types("r", PAIR | {"size": size})
+    if is_size:
+        assert column_of(schema, "p").min_size == size
+    else:
+        with pytest.raises(CorruptMetadataError, match="a fixed type has no size"):
+            column_of(schema, "p")

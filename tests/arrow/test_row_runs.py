@@ -10,6 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tableformats.engines.arrow import file_rows
+from tableformats.engines.arrow.files import page_reads
 from tableformats.engines.arrow.row_runs import (
     MatchingRows,
     RowCursor,
@@ -138,3 +140,43 @@ def test_blocks_of_matching_rows() -> None:
     }.items():
         assert [[found.first for found in block] for block in in_blocks(iter(batches), rows)] == expected
     assert list(in_blocks(iter(()), 1)) == []
+
+
+@pytest.mark.parametrize(
+    ("sizes", "joined"),
+    [
+        ([3, 3], [3, 3]),
+        ([2, 4], [2, 4]),
+        ([2, 3], [5]),
+        ([1, 1, 9], [1, 1, 9]),
+        ([1, 1, 6], [8]),
+        ([2], [2]),
+    ],
+)
+def test_pieces_of_few_rows_are_put_together(
+    sizes: list[int], joined: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file_rows, "_FEWEST_ROWS", 3)
+    pieces = [numbers(*range(10 * i, 10 * i + size)) for i, size in enumerate(sizes)]
+    found = file_rows._of_many(pieces)
+    assert [len(piece) for piece in found] == joined
+    assert pa.concat_arrays(found) == pa.concat_arrays(pieces)
+
+
+@pytest.mark.parametrize(
+    ("pages", "rows", "edges"),
+    [
+        ([0, 4, 8, 12, 20], 8, [0, 8, 20]),
+        ([0, 4, 8, 12, 16], 8, [0, 8, 16]),
+        ([0, 4, 8, 12, 16], 4, [0, 4, 8, 12, 16]),
+        ([0, 5, 10, 15, 20], 8, [0, 10, 20]),  # a page that begins in one window is of that window
+        ([0, 20], 8, [0, 8, 16, 20]),
+        ([0, 3, 20], 8, [0, 8, 16, 20]),
+        ([0, 3, 20], 17, [0, 20]),
+        ([0, 3, 20], 16, [0, 16, 20]),
+        ([0, 2], 8, [0, 2]),
+    ],
+)
+def test_windows_end_where_pages_do(pages: list[int], rows: int, edges: list[int]) -> None:
+    """Unless these are longer than a window."""
+    assert page_reads._window_edges(np.array(pages), rows).tolist() == edges

@@ -254,6 +254,16 @@ IN_CORE: dict[str, str] = {
     "tableformats/engines/arrow/metadata_columns.py:MetadataReader.__init__: 1 -> 2": (
         "columns that are found by name have any negative ids"
     ),
+    "tableformats/engines/arrow/files/column_tree.py:file_tree.grow: depth > limits.nesting"
+    " -> (depth >= limits.nesting)": "what is within the limit passes its check, too",
+    "tableformats/engines/arrow/files/page_reads.py:PageReader._chunks: 0 -> 1": (
+        "whether a column of one page is looked at again decides the time alone"
+    ),
+    "tableformats/engines/arrow/files/page_reads.py:PageReader._is_worth_request: size >= FEWEST_REMOTE_BYTES"
+    " -> (size > FEWEST_REMOTE_BYTES)": "whether a request pays decides the time alone",
+    "tableformats/engines/arrow/file_rows.py:FileRows._live: 0 -> 1": (
+        "whether a deleted row is left out of what is copied, or dropped afterwards, decides the time alone"
+    ),
     "tableformats/engines/arrow/projection.py:_is_plain: 1 -> 2": "a map has one field of values",
     "tableformats/planning/block_pruning.py:_statistics: batch.stop - batch.start -> (batch.stop + batch.start)": (
         "all rows of a batch are its rows one by one"

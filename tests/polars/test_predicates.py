@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tableformats.engines.polars import predicates
 from tableformats.engines.polars.predicates import implied_condition
 from tableformats.schema import DecimalType, Field, StructType, primitive
 
@@ -68,7 +69,14 @@ MOMENT = dt.datetime(2024, 2, 29, 12, tzinfo=dt.timezone.utc)
     ("predicate", "text"),
     [
         (C("i") > 1, "i > 1"),
-        (C("i") > 1, "i > 1"),
+        (C("i") < 1, "i < 1"),
+        (C("i") >= 1, "i >= 1"),
+        (pl.lit(1, pl.Int32) < C("i"), "i > 1"),
+        (pl.lit(1, pl.Int32) > C("i"), "i < 1"),
+        (pl.lit(1, pl.Int32) == C("i"), "i = 1"),
+        (C("x").is_nan(), "isnan(x) AND x IS NOT NULL"),
+        (C("f").is_nan(), "isnan(f) AND f IS NOT NULL"),
+        (C("i").is_between(1, 2, closed="right"), "i > 1 AND i <= 2"),
         (pl.lit(1, pl.Int32) <= C("i"), "i >= 1"),
         (C("i") != 1, "i != 1"),
         (C("x") == 1.5, "x = 1.5"),
@@ -113,6 +121,8 @@ def test_understood(predicate: Any, text: str) -> None:
         C("i").is_in([1, None]),
         C("i").is_in([1, 2], nulls_equal=True),
         C("i").eq_missing(1),
+        ~C("x").is_nan(),  # of NULL polars knows neither
+        C("x").is_nan() | (C("i") > 1),
         C("i") == pl.lit(None, pl.Int32),
         C("s").str.contains("a"),
         C("s").str.ends_with("a"),
@@ -141,6 +151,21 @@ def test_left_out(predicate: Any) -> None:
 
 def test_each_column_of_a_condition_is_one_of_the_table() -> None:
     assert implied_condition(C("i") > 1, FIELDS[1:], TYPES) is None
+    assert implied_condition(C("b"), FIELDS[:4], TYPES) is None
+    assert implied_condition(C("i"), FIELDS, TYPES) is None, "no condition"
+
+
+def test_lists_of_each_row_are_left_out() -> None:
+    assert implied_condition(C("i").is_in(pl.Series([[1], [2]])), FIELDS, TYPES) is None
+    assert str(implied_condition(C("i").is_in(pl.Series([[1, 2]])), FIELDS, TYPES)) == "i IN (1, 2)"
+
+
+@pytest.mark.parametrize(
+    ("most", "text"), [(4, "i != 1 AND i != 2"), (3, "i != 1 AND i != 2"), (2, "i != 2"), (1, "None")]
+)
+def test_as_many_conditions_are_looked_at_as_allowed(most: int, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(predicates, "_MOST_NODES", most)
+    assert str(implied_condition((C("i") != 1) & (C("i") != 2), FIELDS, TYPES)) == text
 
 
 @pytest.mark.parametrize("joined", [and_, or_])
