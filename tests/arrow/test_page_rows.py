@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tableformats.engines.arrow.files import page_rows
+from tableformats.engines.arrow.files import page_rows, parquet
 
 Runs = list[list[int]]
 
@@ -81,3 +81,34 @@ def test_ends_of_batches(count: int, ends: list[list[int]], edges: list[int], mo
     monkeypatch.setattr(page_rows, "_BATCH_BYTES", 10)
     texts: Any = [SimpleNamespace(ends=np.array(one)) for one in ends]
     assert page_rows._edges(count, 4, texts) == edges
+
+
+def coded(texts: list[str], codes: list[int | None], kind: pa.DataType | None = None) -> pa.Array:
+    return pa.DictionaryArray.from_arrays(pa.array(codes, pa.int32()), pa.array(texts, kind or pa.string()))
+
+
+@pytest.mark.parametrize(
+    ("columns", "sizes"),
+    [
+        ([coded(["aaaa", "b"], [0, 0, 0, 1, 1])], [2, 3]),
+        ([coded(["aaaa", "b"], [0, 0, 0, 1, 1], pa.binary())], [2, 3]),
+        ([coded(["aa"], [0] * 5)], [5]),
+        ([coded(["aa"], [0] * 6)], [4, 2]),
+        ([coded(["aaaaa"], [0, None, None, None])], [4]),
+        ([coded(["aaaaa"], [0, None, 0, None])], [2, 2]),
+        ([coded(["aaa"], [0, 0, 0]), coded(["bb"], [0, 0, 0])], [1, 2]),
+        ([coded([], [None] * 20)], [20]),
+        ([pa.array(["a" * 99] * 3)], [3]),  # no codes
+        ([pa.array([1, 2, 3])], [3]),
+        ([coded(["a" * 99], [0, 0])], [1, 1]),
+    ],
+)
+def test_codes_become_texts_of_few_bytes(
+    columns: list[pa.Array], sizes: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of 10 bytes at most, or of one row: by what the rows' own codes stand for."""
+    monkeypatch.setattr(parquet, "_BATCH_BYTES", 10)
+    rows = pa.StructArray.from_arrays(columns, [f"c{i}" for i in range(len(columns))])
+    pieces = list(parquet._of_short_texts(rows))
+    assert [len(piece) for piece in pieces] == sizes
+    assert [row for piece in pieces for row in piece.to_pylist()] == rows.to_pylist()

@@ -261,6 +261,19 @@ IN_CORE: dict[str, str] = {
     ),
     "tableformats/engines/arrow/files/page_reads.py:PageReader._is_worth_request: size >= FEWEST_REMOTE_BYTES"
     " -> (size > FEWEST_REMOTE_BYTES)": "whether a request pays decides the time alone",
+    "tableformats/engines/arrow/files/parquet.py:ParquetFile.part_rows: part.weight > _MOST_BUFFERED"
+    " -> (part.weight >= _MOST_BUFFERED)": "in which pieces just so many bytes are read decides the memory alone",
+    "tableformats/engines/polars/predicates.py:_joined: len(parts) > 1 -> (len(parts) >= 1)": (
+        "AND or OR of one condition is that condition"
+    ),
+    **{
+        f"tableformats/engines/arrow/files/sought_values.py:{change}": "whether a dictionary is read decides the time alone"
+        for change in (
+            "_is_worth_request: chunks.metadata.row_group(group).total_byte_size >= FEWEST_REMOTE_BYTES"
+            " -> (chunks.metadata.row_group(group).total_byte_size > FEWEST_REMOTE_BYTES)",
+            "_is_out_of_dictionary: place[1] > _MOST_DICTIONARY -> (place[1] >= _MOST_DICTIONARY)",
+        )
+    },
     "tableformats/engines/arrow/file_rows.py:FileRows._live: 0 -> 1": (
         "whether a deleted row is left out of what is copied, or dropped afterwards, decides the time alone"
     ),
