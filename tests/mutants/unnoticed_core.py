@@ -267,7 +267,7 @@ IN_CORE: dict[str, str] = {
         "AND or OR of one condition is that condition"
     ),
     **{
-        f"tableformats/engines/arrow/files/sought_values.py:{change}": "whether a dictionary is read decides the time alone"
+        f"tableformats/engines/arrow/files/sought_values.py:{change}": "whether it is read decides the time alone"
         for change in (
             "_is_worth_request: chunks.metadata.row_group(group).total_byte_size >= FEWEST_REMOTE_BYTES"
             " -> (chunks.metadata.row_group(group).total_byte_size > FEWEST_REMOTE_BYTES)",
