@@ -111,3 +111,58 @@ def test_anonymous_requests_are_told_so() -> None:
     assert "does not let everyone read this" in str(found) and "signs no requests" in str(found)
     found = fault_of(ClientError(status=405), "https://host/folder")
     assert "the web server lists no folders" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (ClientError("<RequestId>A-1</RequestId>", status=500), "the store failed: 500 (request A-1)"),
+        (ClientError("no", status=500), "the store failed: 500"),
+        (ClientError("<Code>Odd</Code>", status=500), "the store failed: 500 Odd"),
+        (ClientError("<Code>SlowDown</Code>"), "the store asked for fewer requests: SlowDown"),
+        (ClientError("RequestId:12345678"), "the store failed (request 12345678): RequestId:12345678"),
+        (TimeoutError("RequestId:12345678"), "the store did not answer in time (request 12345678)"),
+        (TimeoutError("late"), "the store did not answer in time"),
+        (ClientError("first\nsecond"), "the store failed: first"),
+        (ClientError("what Debug source: why"), "the store failed: what "),
+        (ClientError("x" * 201), "the store failed: " + "x" * 200),
+        (ClientError(""), "the store failed: ClientError"),
+        (PermissionError("no"), "the store refused the request"),
+    ],
+)
+def test_messages(error: Exception, message: str) -> None:
+    found = fault_of(error, "s3://bucket/key")
+    assert isinstance(found, tf.StoreError) and found.args == (message,) and found.path == "s3://bucket/key"
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("RequestId:1234567", None),
+        ("RequestId:" + "a" * 65, "a" * 64),
+        ("<RequestId></RequestId>", None),
+        (f"<RequestId>{'a' * 120}</RequestId>", "a" * 120),
+        (f"<RequestId>{'a' * 121}</RequestId>", None),
+        ("<RequestId>a b</RequestId>", None),
+    ],
+)
+def test_what_is_a_request_id(text: str, found: str | None) -> None:
+    check(ClientError(text, status=500), FAILED, request_id=found)
+
+
+def test_only_what_was_refused_asks_for_credentials_of_anonymous_requests() -> None:
+    expired = fault_of(ClientError("<Code>ExpiredToken</Code>", status=403), "s3://bucket/key", is_anonymous=True)
+    assert expired.args == ("the credentials have expired: 403 ExpiredToken",)
+    assert fault_of(ClientError(status=500), "s3://b/k", is_anonymous=True).args == ("the store failed: 500",)
+    assert fault_of(ClientError(status=403), "s3://b/k").args == ("the store refused the request: 403",)
+
+
+def test_web_servers_and_stores_differ() -> None:
+    assert fault_of(ClientError(status=405), "http://h/f").args == ("the web server lists no folders: 405",)
+    assert fault_of(ClientError(status=500), "http://h/f").args == ("the store failed: 500",)
+    assert fault_of(ClientError(status=405), "s3://b/f").args == ("the endpoint does not answer as a store does: 405",)
+
+
+def test_an_error_of_ours_stays_as_it_is() -> None:
+    error = tf.CorruptMetadataError("damaged", path="s3://b/f")
+    assert fault_of(error, "s3://b/g") is error
