@@ -85,7 +85,7 @@ def check_readable(f: Field, version: tuple[int, int] = (3, 5), with_time: bool 
                     hint="Leave the column out with columns=[...], or read with to_arrow()",
                 )
             nested = len(path) > 1 or path[-1].type.is_nested
-            if kind in ("uuid", "unknown") and nested:
+            if kind == "uuid" and nested:
                 raise UnsupportedFeatureError(
                     f"values of type {kind} inside of a nested column are not read with Spark yet",
                     field=name,
