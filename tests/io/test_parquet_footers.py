@@ -15,6 +15,7 @@ import pytest
 
 from tableformats.errors import CorruptMetadataError, LimitExceededError
 from tableformats.io._thrift import codecs_of, path_cost, read_struct
+from tableformats.io.parquet import chunks
 from tableformats.io.parquet.chunks import _is_tame, check_footer, check_pages
 from tableformats.io.parquet.footers import _Struct, arrow_schemas_of, has_sound_chunks
 from tableformats.limits import Limits
@@ -334,7 +335,7 @@ def test_codecs(codec: str) -> None:
     assert codecs_of(footer_of(written(compression=codec))) == 1 << numbers[codec]
 
 
-def test_heads_of_pages_are_counted() -> None:
+def test_heads_of_pages_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the heads say is what the pages become."""
     table = pa.table({"s": ["x" * 5000, "y" * 7000] * 20})
     sink = pa.BufferOutputStream()
@@ -352,6 +353,11 @@ def test_heads_of_pages_are_counted() -> None:
         check_pages(source, pq.read_metadata(source), "p", Limits())
     assert caught.value.path == "p"
     check_pages(source, pq.read_metadata(source), "p", Limits(expansion=300))
+    monkeypatch.setattr(chunks, "_MOST_CHECKED", source.size())
+    with pytest.raises(LimitExceededError, match="expansion"):
+        check_pages(source, pq.read_metadata(source), "p", Limits())
+    monkeypatch.setattr(chunks, "_MOST_CHECKED", source.size() - 1)
+    check_pages(source, pq.read_metadata(source), "p", Limits())
 
 
 class Source:
@@ -384,6 +390,9 @@ def test_long_names_of_groups_are_counted_for_each_column() -> None:
         check_footer(Source(large), "f", Limits(expansion=1))
     assert error.value.limit == "expansion"
     check_footer(Source(large), "f", Limits(expansion=2))
+    footer = footer_of(large)  # Arrow reads a file that is a footer alone
+    with pytest.raises(LimitExceededError, match="names of a Parquet file"):
+        check_footer(Source(footer + len(footer).to_bytes(4, "little") + b"PAR1"), "f", Limits(expansion=1))
 
 
 def test_what_takes_just_the_budget_is_read(monkeypatch: pytest.MonkeyPatch) -> None:

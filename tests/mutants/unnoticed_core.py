@@ -100,12 +100,16 @@ IN_CORE: dict[str, str] = {
             """answers.py:prepare: "asyncio" not in sys.modules -> ('asyncio' in sys.modules)""": (
                 "when it is imported decides the time alone"
             ),
-            "faults.py:_first_line: 200 -> 201": "a long text of a client is cut somewhere",
             "remote_file.py:_pieces: stop <= last -> (stop < last)": "a range within another adds nothing",
             "remote_file.py:RemoteFile._piece_with: first < stop -> (first <= stop)": "it adds no bytes",
             "renewing.py:RenewedOptions._take: 0 -> 1 (number 2)": "a fifth of a millisecond",
         }.items()
     },
+    **{
+        f"tableformats/io/parquet/bloom_filters.py:xxh64: 8 -> 9{number}": "bits above the 64 of a number are cut off"
+        for number in (" (number 3)", " (number 5)")
+    },
+    "tableformats/io/local_reads.py:files_below: False -> True (number 3)": "what is a file itself is no link",
     "tableformats/io/parquet/bloom_filters.py:BloomFilter.may_hold: 4 -> 5": "the bits above those are not looked at",
     **{
         f"tableformats/engines/arrow/files/page_reads.py:{change}": (

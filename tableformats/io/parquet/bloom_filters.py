@@ -41,7 +41,7 @@ class BloomFilter:
     def __init__(self, head: bytes) -> None:
         fields, self._start = read_struct_at(head, 0)
         size = fields[1][1] if 1 in fields else None
-        if not isinstance(size, int) or size <= 0 or size % BLOCK_BYTES:
+        if not isinstance(size, int) or size < BLOCK_BYTES or size % BLOCK_BYTES:
             raise ValueError("a Bloom filter has no whole blocks")
         if not all(_is_first_of_union(fields.get(key)) for key in (2, 3, 4)):
             raise ValueError("a Bloom filter of another kind")
