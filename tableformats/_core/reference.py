@@ -433,11 +433,16 @@ def ranges(data: Any, start: int, stop: int) -> tuple[Int64, Int64]:
 # --- rows -------------------------------------------------------------------------------------------
 
 
-def _staying(rows: int, dropped: Int64) -> list[int]:
+def _expect_positions(dropped: Int64, rows: int) -> set[int]:
     gone = dropped.tolist()
     if any(not a < b for a, b in pairwise(gone)) or (gone and not (gone[0] >= 0 and gone[-1] < rows)):
         raise ValueError(f"dropped does not ascend, or is none of the {rows} rows")
-    return [row for row in range(rows) if row not in set(gone)]
+    return set(gone)
+
+
+def _staying(rows: int, dropped: Int64) -> list[int]:
+    gone = _expect_positions(dropped, rows)
+    return [row for row in range(rows) if row not in gone]
 
 
 def drop_values(values: UInt8, width: int, dropped: Int64, out: UInt8) -> None:
@@ -459,6 +464,23 @@ def drop_texts(offsets: Int32 | Int64, data: UInt8, dropped: Int64, out_offsets:
     _expect(len(out), sum(map(len, found)), "out")
     out_offsets[:] = np.cumsum([0, *map(len, found)])
     out[:] = np.frombuffer(b"".join(found), np.uint8)
+
+
+def drop_from_runs(runs: Int64, dropped: Int64, out: Int64) -> int:
+    _expect(runs.shape[1], 2, "a run")
+    _expect(out.shape[1], 2, "a run of out")
+    _expect(len(out), len(runs) + len(dropped), "out")
+    gone = _expect_positions(dropped, 2**63 - 1)
+    left = [[row for row in range(start, stop) if row not in gone] for start, stop in runs.tolist()]
+    found = [part for rows in left for part in _runs_of(rows)]
+    out[: len(found)] = np.array(found, np.int64).reshape(-1, 2)
+    return len(found)
+
+
+def _runs_of(rows: list[int]) -> list[tuple[int, int]]:
+    """Rows, which ascend, as runs of those that follow each other."""
+    edges = [i for i in range(len(rows) + 1) if i in (0, len(rows)) or rows[i] != rows[i - 1] + 1]
+    return [(rows[start], rows[stop - 1] + 1) for start, stop in pairwise(edges)] if rows else []
 
 
 # --- key_filter -------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Deleted rows: copy the buffers of an Arrow column without the rows at some positions.
+"""Deleted rows: runs of rows, and the buffers of an Arrow column, without the rows at some positions.
 
 Few rows are deleted as a rule, so what lies between two of them is copied in one go, and nothing is done for each row
 that stays.
@@ -19,7 +19,7 @@ Cost: O(bytes copied + m), with the GIL released. The arrays must not change dur
 Source: Arrow columnar format, "Fixed-Size Primitive Layout", "Variable-size Binary Layout".
 """
 
-from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.stdint cimport INT64_MAX, int32_t, int64_t, uint8_t
 from libc.string cimport memcpy
 
 from tableformats._core.arrays cimport expect, expect_offsets, offset_t
@@ -130,3 +130,33 @@ def drop_texts(offsets not None, const uint8_t[::1] data not None, const int64_t
     else:
         narrow, out_narrow = offsets, out_offsets
         copy_texts(narrow, data, dropped, out_narrow, out)
+
+
+def drop_from_runs(const int64_t[:, ::1] runs not None, const int64_t[::1] dropped not None,
+                   int64_t[:, ::1] out not None):
+    """Runs of rows without those dropped: they begin ``out`` (int64[k + m, 2]); returns how many they are.
+
+    What follows them in ``out`` is arbitrary. ``runs`` is int64[k, 2]: the first row and that after the last one;
+    ascending, apart, none empty. The rows of ``dropped`` may be any from 0 on.
+    """
+    expect(runs.shape[1], 2, "a run")
+    expect(out.shape[1], 2, "a run of out")
+    expect(out.shape[0], runs.shape[0] + dropped.shape[0], "out")
+    expect_positions(dropped, INT64_MAX)
+    cdef Py_ssize_t run, at = 0, found = 0, count = dropped.shape[0]
+    cdef int64_t start, stop
+    with nogil:
+        for run in range(runs.shape[0]):
+            start, stop = runs[run, 0], runs[run, 1]
+            while at < count and dropped[at] < start:
+                at += 1
+            while at < count and dropped[at] < stop:
+                if start < dropped[at]:
+                    out[found, 0], out[found, 1] = start, dropped[at]
+                    found += 1
+                start = dropped[at] + 1
+                at += 1
+            if start < stop:
+                out[found, 0], out[found, 1] = start, stop
+                found += 1
+    return found

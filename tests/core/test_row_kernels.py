@@ -80,3 +80,29 @@ def test_lengths_that_do_not_fit(rows: ModuleType) -> None:
         rows.drop_texts(offsets, data, none, np.empty(2, np.int32), np.empty(2, np.uint8))
     with pytest.raises(ValueError, match="out has 1 entries"):
         rows.drop_texts(offsets, data, none, np.empty(3, np.int32), np.empty(1, np.uint8))
+
+
+@given(
+    wanted=st.lists(st.booleans(), max_size=40), gone=st.sets(st.integers(0, 45)), first=st.sampled_from([0, 3, 2**40])
+)
+@settings(max_examples=examples(100), deadline=None)
+def test_runs(rows: ModuleType, wanted: list[bool], gone: set[int], first: int) -> None:
+    """As sets of rows; the runs that are left are not empty, and ascend."""
+    runs = np.flatnonzero(np.diff(wanted, prepend=False, append=False)).reshape(-1, 2) + first
+    dropped = np.array(sorted(first + row for row in gone), np.int64)
+    out = np.empty((len(runs) + len(dropped), 2), np.int64)
+    found = out[: rows.drop_from_runs(runs, dropped, out)].tolist()
+    left = [first + row for row, is_wanted in enumerate(wanted) if is_wanted and row not in gone]
+    assert [row for start, stop in found for row in range(start, stop)] == left
+    assert all(start < stop for start, stop in found)
+
+
+def test_what_is_refused_of_runs(rows: ModuleType) -> None:
+    runs, dropped, out = np.array([[0, 3]]), np.array([1]), np.empty((2, 2), np.int64)
+    assert rows.drop_from_runs(runs, dropped, out) == 2
+    for wrong in ((runs, dropped, out[:1]), (np.array([[0, 3, 5]]), dropped, out), (runs, dropped, out[:, :1].copy())):
+        with pytest.raises(ValueError, match=r"\bout\b|a run"):
+            rows.drop_from_runs(*wrong)
+    for gone in ([-1], [1, 1]):
+        with pytest.raises(ValueError, match="dropped"):
+            rows.drop_from_runs(runs, np.array(gone), np.empty((1 + len(gone), 2), np.int64))

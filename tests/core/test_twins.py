@@ -36,7 +36,8 @@ def test_stub_and_compiled_module_have_the_same_parameters(name: str) -> None:
         if function.name.startswith("__"):
             continue
         line = getattr(owner, function.name).__doc__.splitlines()[0]
-        names = [part.split("=")[0].split()[-1] for part in line[line.index("(") + 1 : line.rindex(")")].split(", ")]
+        inside = line[line.index("(") + 1 : line.rindex(")")].replace("[:, ", "[:")
+        names = [part.split("=")[0].split()[-1] for part in inside.split(", ")]
         assert names == [argument.arg for argument in function.args.args], line
         checked += 1
     assert checked

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from ..._core.rows import drop_from_runs
 from ...dataclass import dataclass
 from ...io.parquet.page_values import mark_runs
 from ...runtime.concurrency import cached_property
@@ -117,6 +118,8 @@ def in_blocks(matching: Iterable[MatchingRows], rows: int) -> Iterator[list[Matc
 
 def runs_of(matching: Sequence[MatchingRows]) -> npt.NDArray[np.int64]:
     """The runs of the matching rows of batches; at least one."""
+    if len(matching) == 1:
+        return matching[0].runs
     runs = np.concatenate([found.runs for found in matching])
     is_apart = runs[1:, 0] != runs[:-1, 1]
     starts, stops = runs[1:, 0][is_apart], runs[:-1, 1][is_apart]
@@ -139,21 +142,8 @@ def both_dropped(first: npt.NDArray[np.int64], then: npt.NDArray[np.int64]) -> n
 
 def without_positions(runs: npt.NDArray[np.int64], positions: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """``runs`` without the rows at ``positions``, which ascend."""
-    # Each run ends before the next position in it; behind that, another one begins.
-    if len(runs) == 1:
-        (start, stop), (first, last) = runs[0], np.searchsorted(positions, runs[0])
-        inside = positions[first:last]
-        found = np.empty((len(inside) + 1, 2), np.int64)
-        found[0, 0], found[1:, 0] = start, inside + 1
-        found[:-1, 1], found[-1, 1] = inside, stop
-        return found[found[:, 0] < found[:, 1]]
-    number = np.searchsorted(runs[:, 1], positions, "right")
-    is_within = number < len(runs)
-    is_within[is_within] = positions[is_within] >= runs[number[is_within], 0]
-    inside = positions[is_within]
-    starts = np.sort(np.concatenate([runs[:, 0], inside + 1]))
-    stops = np.sort(np.concatenate([runs[:, 1], inside]))
-    return np.stack([starts, stops], axis=1)[starts < stops]
+    out = np.empty((len(runs) + len(positions), 2), np.int64)
+    return out[: drop_from_runs(runs, positions, out)]
 
 
 def in_step(
