@@ -18,7 +18,6 @@ cdef inline _Fields begin() noexcept:
 
 cdef class _Reader:
     cdef const uint8_t[::1] _data
-    cdef bytes _octets
     cdef Py_ssize_t _at
 
     cdef dict struct(self, int depth, int only=*)
@@ -32,5 +31,6 @@ cdef class _Reader:
     cdef uint64_t left(self)
     cdef int pass_over(self, uint64_t size) except -1
     cdef bytes octets(self, uint64_t size)
+    cdef bytes copied(self, Py_ssize_t start, Py_ssize_t stop)
     cdef uint64_t varint(self) except? 0xFFFFFFFFFFFFFFFF
     cdef int64_t number(self) except? -1

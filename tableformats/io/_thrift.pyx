@@ -6,6 +6,8 @@ Source: Thrift specification, "Thrift Compact protocol encoding".
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.stdlib cimport free, malloc
 
+from cpython.bytes cimport PyBytes_FromStringAndSize
+
 cdef enum:
     MAX_DEPTH = 16
 
@@ -13,8 +15,7 @@ cdef enum:
 cdef class _Reader:
     """Reads values one after another. Raises ValueError for malformed bytes."""
 
-    def __init__(self, bytes octets not None):
-        self._octets = octets
+    def __init__(self, const uint8_t[::1] octets not None):
         self._data = octets
         self._at = 0
 
@@ -130,7 +131,10 @@ cdef class _Reader:
 
     cdef bytes octets(self, uint64_t size):
         self.pass_over(size)
-        return self._octets[self._at - <Py_ssize_t>size : self._at]
+        return self.copied(self._at - <Py_ssize_t>size, self._at)
+
+    cdef bytes copied(self, Py_ssize_t start, Py_ssize_t stop):
+        return PyBytes_FromStringAndSize(<const char *>&self._data[start], stop - start) if stop > start else b""
 
     cdef uint64_t varint(self) except? 0xFFFFFFFFFFFFFFFF:
         cdef uint64_t value = 0
@@ -149,12 +153,12 @@ cdef class _Reader:
         return <int64_t>((value >> 1) ^ (0 - (value & 1)))
 
 
-def read_struct(bytes octets not None, int only=-1):
+def read_struct(object octets not None, int only=-1):
     """Read the struct at the start of ``octets``; more bytes may follow.
 
     Parameters
     ----------
-    octets : bytes
+    octets : bytes or memoryview
         The struct.
     only : int
         The one field whose value is wanted; -1: all fields.
@@ -177,7 +181,7 @@ def read_struct(bytes octets not None, int only=-1):
     return _Reader(octets).struct(0, only)
 
 
-def read_struct_at(bytes octets not None, Py_ssize_t offset):
+def read_struct_at(object octets not None, Py_ssize_t offset):
     """Read the struct at ``offset`` of ``octets``, which may be followed by more bytes.
 
     Returns

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
+from random import Random
 from types import SimpleNamespace
 from typing import Any
 
@@ -167,8 +168,58 @@ def test_keys_that_share_a_slot() -> None:
         found, places = integers_without(pa.int64(), column(INT64), [page], None, all_rows([page]), table)
         assert found.to_pylist() == left
         assert places.tolist() == [i for i, value in enumerate([5, None, 6, 7]) if value in keys]
-    found, places = integers_without(pa.int64(), column(INT64), [page], None, all_rows([page]), (bits, 0, 1, 0, None))
+    keys = np.arange(64)
+    found, places = integers_without(pa.int64(), column(INT64), [page], None, all_rows([page]), (bits, 0, 1, 0, keys))
     assert found.to_pylist() == [None] and places.tolist() == [0, 2, 3]
+
+
+STEPS = ([1], [0, 1, 1, 2], [0, 1, 3, 100], [1, 2**20, 2**40], [1, 2**57], [1, 2**62], [*[1] * 50, -7])
+
+
+@st.composite
+def ascending(draw: st.DrawFn, physical: int) -> list[int]:
+    """Integers that ascend by steps of one kind; after the greatest one the least follows."""
+    limit = 2 ** (31 if physical == INT32 else 63)
+    steps, random = draw(st.sampled_from(STEPS)), Random(draw(st.integers(0, 1000)))
+    values = [draw(st.sampled_from([-limit, -70, 0, limit - 90]))]
+    for step in random.choices(steps, k=draw(st.sampled_from([63, 64, 199, 399]))):
+        values.append((values[-1] + step + limit) % (2 * limit) - limit)
+    return values
+
+
+@settings(max_examples=examples(300), deadline=None)
+@given(st.data(), st.sampled_from([INT32, INT64]), st.sampled_from([0.0, 0.01, 0.1, 0.5, 1.0]))
+def test_integers_that_ascend(data: st.DataObject, physical: int, share: float) -> None:
+    """Values of several pages that ascend are merged with keys, which some of them are; plain Python tells which."""
+    values = [data.draw(ascending(physical)) for _ in range(2)]
+    random, flat = Random(data.draw(st.integers(0, 1000))), [value for part in values for value in part]
+    near = {value + step for value in flat for step in (0, 0, 1) if random.random() < share}
+    limit = 2 ** (31 if physical == INT32 else 63)
+    keys = sorted(value for value in near if -limit <= value < limit)
+    form = "i" if physical == INT32 else "q"
+    pages = [
+        StoredPage(data_page(struct.pack(f"<{len(part)}{form}", *part), None, len(part), PLAIN, 1), 0)
+        for part in values
+    ]
+    kind = KINDS[physical]
+    table = IntegerSet(pa.array(keys, kind)).table
+    found, places = integers_without(kind, column(physical, False), pages, None, all_rows(pages), table)
+    assert places.tolist() == [place for place, value in enumerate(flat) if value in near]
+    assert found.to_pylist() == [value for value in flat if value not in near]
+
+
+def test_integers_that_ascend_beside_null() -> None:
+    """NULL, which is stored as 0, is no key among values that ascend."""
+    values = [*range(-40, 0), *range(60)]
+    defined = [int(value % 7 != 3) for value in values]
+    stored = struct.pack(f"<{sum(defined)}q", *(v for v, is_there in zip(values, defined, strict=True) if is_there))
+    page = StoredPage(data_page(stored, defined, len(values), PLAIN, 1), 0)
+    keys = [-39, 0, 5, 30]
+    table = IntegerSet(pa.array(keys, pa.int64())).table
+    found, places = integers_without(pa.int64(), column(INT64), [page], None, all_rows([page]), table)
+    every = [value if is_there else None for value, is_there in zip(values, defined, strict=True)]
+    assert places.tolist() == [place for place, value in enumerate(every) if value in keys]
+    assert found.to_pylist() == [value for value in every if value not in keys]
 
 
 @settings(max_examples=examples(300), deadline=None)

@@ -8,6 +8,7 @@ _ROW_GROUPS = ("arrow/test_row_group_pruning.py",)
 _WHOLE = ("arrow/test_whole_row_groups.py",)
 _PAGES = ("arrow/test_page_reads.py",)
 _DELETED = ("arrow/test_deleted_rows.py",)
+_PAGE_KEYS = ("io/test_page_values.py",)
 
 MUTANTS = (
     Mutant(
@@ -281,5 +282,37 @@ MUTANTS = (
         "columns is None or",
         "rows whose key is NULL stay where NULL is deleted",
         _DELETED,
+    ),
+    Mutant(
+        "values-that-ascend-are-different",
+        "core:KeyDrop.merge",
+        "while at < stop and load_integer(values, width, at) == key:",
+        "if at < stop and load_integer(values, width, at) == key:",
+        "of rows that follow each other with the same deleted key only the first one goes",
+        _PAGE_KEYS,
+    ),
+    Mutant(
+        "values-ascend-from-the-greatest-to-the-least",
+        "core:ascend",
+        "and load_integer(values, width, at) <= load_integer(values, width, at + ORDERED - 1)",
+        "",
+        "keys of values whose order overflows are not found",
+        _PAGE_KEYS,
+    ),
+    Mutant(
+        "keys-are-only-sought-ahead",
+        "core:KeyDrop.first_key",
+        "if low and self.keys[low - 1] >= value:",
+        "if False:",
+        "deleted keys are not found in pages whose values begin anew",
+        _PAGE_KEYS,
+    ),
+    Mutant(
+        "runs-begin-with-the-deleted-row",
+        "core/rows:drop_from_runs",
+        "start = dropped[at] + 1",
+        "start = dropped[at]",
+        "deleted rows stay",
+        ("core/test_row_kernels.py",),
     ),
 )

@@ -14,7 +14,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyroaring import BitMap64
 
-from ...columnar.arrays import to_arrow, to_numpy
 from ...dataclass import dataclass
 from ...errors import CorruptMetadataError
 from ...planning.tasks import ScanTask
@@ -30,11 +29,9 @@ __all__ = ["DeleteLoader", "EqualityFilter", "deleted_positions", "positions_wit
 
 def _deletes(task: ScanTask, are_equality: bool) -> pa.Table:
     """The equality deletes of a task, or the others."""
-    # Where Arrow gets no memory for a scalar, its functions say that they take no str.
-    chosen = to_numpy(pc.equal(task.deletes["kind"], pa.scalar(EQUALITY))) == are_equality
-    if chosen.all():  # a filter takes as long as loading a short delete file
-        return task.deletes
-    return task.deletes.filter(to_arrow(chosen)) if chosen.any() else task.deletes.slice(0, 0)
+    # Most files have few of them: Arrow's functions would take longer than their objects.
+    chosen = [(kind == EQUALITY) == are_equality for kind in task.deletes["kind"].to_pylist()]
+    return task.deletes if all(chosen) else task.deletes.filter(pa.array(chosen))
 
 
 def deleted_positions(snapshot: FormatSnapshot, task: ScanTask, num_rows: int) -> BitMap64:

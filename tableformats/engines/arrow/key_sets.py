@@ -114,9 +114,9 @@ class IntegerSet:
         add_keys(self._keys, self._bits, *self._slots)
 
     @property
-    def table(self) -> tuple[npt.NDArray[np.uint64], int, int, int, npt.NDArray[np.int64] | None]:
-        """The table, and the values behind it, as kernels take them."""
-        return self._bits, *self._slots, None if self._is_exact else self._keys
+    def table(self) -> tuple[npt.NDArray[np.uint64], int, int, int, npt.NDArray[np.int64]]:
+        """The table, and the keys themselves, as kernels take them."""
+        return self._bits, *self._slots, self._keys
 
     def positions(self, values: pa.Array) -> npt.NDArray[np.int64]:
         """See :meth:`KeySet.positions`."""

@@ -1,6 +1,6 @@
 """The head of a page, for kernels that read its values."""
 
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint8_t
 
 
 cdef struct _Place:
@@ -8,7 +8,8 @@ cdef struct _Place:
 
 
 cdef class PageHead:
-    cdef readonly bytes block
+    cdef readonly object block
+    cdef const uint8_t[::1] octets  # of the block
     cdef readonly Py_ssize_t start, body_start, stop
     cdef readonly int64_t kind, size, rows, encoding, level_encoding, level_bytes, repetition_bytes
     cdef readonly bint is_stored_plain

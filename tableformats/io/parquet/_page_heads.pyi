@@ -1,7 +1,7 @@
 """Stub of the reader of heads of pages. The docstrings of ``_page_heads.pyx`` give the attributes."""
 
 class PageHead:
-    block: bytes
+    block: bytes | memoryview
     start: int
     body_start: int
     stop: int
@@ -18,4 +18,4 @@ class PageHead:
     nulls: int | None
     cached: memoryview | None
 
-    def __init__(self, block: bytes, start: int, end: int = -1) -> None: ...
+    def __init__(self, block: bytes | memoryview, start: int, end: int = -1) -> None: ...

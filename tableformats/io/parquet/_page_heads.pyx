@@ -17,8 +17,8 @@ cdef class PageHead:
 
     Parameters
     ----------
-    block : bytes
-        They hold the page, and may hold others.
+    block : bytes or memoryview
+        uint8[n]. They hold the page, and may hold others.
     start : int
         Where it begins.
     end : int
@@ -31,7 +31,7 @@ cdef class PageHead:
 
     Attributes
     ----------
-    block : bytes
+    block : bytes or memoryview
     start, body_start, stop : int
         In the block: where the page begins, where what follows its head does, and where it ends.
     kind : int
@@ -54,13 +54,15 @@ cdef class PageHead:
         Free for what is made of the page.
     """
 
-    def __init__(self, bytes block not None, Py_ssize_t start, Py_ssize_t end=ABSENT):
-        if not 0 <= start < len(block):
-            raise ValueError("no such offset")
+    def __init__(self, object block not None, Py_ssize_t start, Py_ssize_t end=ABSENT):
         cdef _Head reader = _Head(block)
+        self.octets = reader._data
+        cdef Py_ssize_t size = self.octets.shape[0]
+        if not 0 <= start < size:
+            raise ValueError("no such offset")
         reader._at = start
         reader.page()
-        if reader.stored_size > (len(block) if end == ABSENT else end) - reader._at:
+        if reader.stored_size > (size if end == ABSENT else end) - reader._at:
             raise ValueError("a page ends after its column chunk")
         self.block, self.start, self.body_start = block, start, reader._at
         self.stop = reader._at + <Py_ssize_t>reader.stored_size
@@ -89,7 +91,7 @@ cdef class PageHead:
         return None if self.null_count == ABSENT else self.null_count
 
     cdef bytes bound(self, _Place place):
-        return None if place.start == ABSENT else self.block[place.start : place.stop]
+        return None if place.start == ABSENT else bytes(self.octets[place.start : place.stop])
 
 
 cdef class _Head(_Reader):

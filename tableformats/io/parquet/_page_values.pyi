@@ -36,7 +36,7 @@ def read_integers_without(
     runs: Int64,
     out: Buffer,
     levels: UInt8,
-    keys: tuple[npt.NDArray[np.uint64], int, int, int, Int64 | None],
+    keys: tuple[npt.NDArray[np.uint64], int, int, int, Int64],
     places: Int64,
 ) -> tuple[int, bool]: ...
 def read_coded_rows(

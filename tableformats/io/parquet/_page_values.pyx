@@ -34,6 +34,7 @@ cdef enum:
     MOST_PREFIX = 16
     # So many values are copied one by one: to call memcpy takes longer.
     FEW = 16
+    NOWHERE = -1
     # So few are copied as a block of so many, where there is room: how long a short run is cannot be predicted.
     BLOCK = 4
 
@@ -208,42 +209,6 @@ cdef object decompressed(PageHead page, object into, object room):
     return room
 
 
-cdef class _Opener:
-    """Gets at what follows the levels of pages, before compression; some are decompressed to a place of ``out``."""
-
-    cdef object into, whole, room
-    cdef uint8_t[::1] out
-    cdef uint8_t saved[MOST_PREFIX]
-    cdef int64_t saved_at, saved_size
-
-    def __cinit__(self, object into, uint8_t[::1] out):
-        self.into, self.out, self.whole, self.room = into, out, memoryview(out), memoryview(b"")
-
-    cdef object open(self, PageHead page):
-        """It stays until the next page is opened, at least."""
-        if page.cached is not None:
-            return page.cached
-        if self.into is None:
-            raise ValueError("a page was not decompressed")
-        cdef Py_ssize_t size = page.size - page.level_bytes
-        if len(self.room) < size:
-            self.room = memoryview(np.empty(size, np.uint8))
-        return decompressed(page, self.into, self.room[:size])
-
-    cdef object open_at(self, PageHead page, int64_t at, int64_t prefix):
-        """It begins at ``at``. :meth:`restore` brings back what the prefix is written over."""
-        if self.into is None:
-            raise ValueError("a page was not decompressed")
-        self.saved_at, self.saved_size = at, prefix
-        if prefix:
-            memcpy(self.saved, &self.out[at], prefix)
-        return decompressed(page, self.into, self.whole[at : at + page.size - page.level_bytes])
-
-    cdef void restore(self) noexcept:
-        if self.saved_size:
-            memcpy(&self.out[self.saved_at], self.saved, self.saved_size)
-
-
 cdef struct Values:
     const uint8_t *data
     int64_t size, count
@@ -256,7 +221,7 @@ cdef Values values_of(PageHead page, const uint8_t[::1] body, bint is_optional, 
     found.data = &body[0] if found.size else NULL
     if not is_optional:
         return found
-    cdef const uint8_t *source = page.block
+    cdef const uint8_t *source = &page.octets[0]
     cdef int64_t size = page.level_bytes - page.repetition_bytes
     if page.kind == DATA_PAGE:
         size = tf_load32(found.data) if found.size >= LENGTH_BYTES else found.size
@@ -273,11 +238,129 @@ cdef Values values_of(PageHead page, const uint8_t[::1] body, bint is_optional, 
     return found
 
 
+cdef class _Opener:
+    """Gets at what follows the levels of pages, before compression; some are decompressed to a place of ``out``."""
+
+    cdef object into, whole, room
+    cdef uint8_t[::1] out
+    cdef const uint8_t[::1] body
+    cdef uint8_t saved[MOST_PREFIX]
+    cdef int64_t place, prefix
+    cdef int width
+    # Whether the values of the page are at that place.
+    cdef bint is_there
+
+    def __cinit__(self, object into, uint8_t[::1] out, int width):
+        self.into, self.out, self.whole, self.room, self.width = into, out, memoryview(out), memoryview(b""), width
+
+    cdef int open(self, PageHead page, int64_t place) except -1:
+        """``body`` is then what follows the levels, until the next page is opened.
+
+        ``place``: where in ``out`` the values of all rows may go; NOWHERE: there is none.
+        """
+        cdef int64_t size = page.size - page.level_bytes
+        self.is_there = False
+        if page.cached is not None:
+            self.body = page.cached
+            return 0
+        if self.into is None:
+            raise ValueError("a page was not decompressed")
+        self.place, self.prefix = place, size - <int64_t>page.rows * self.width
+        # Whether it looks as if its values could be decompressed to their place: the page has as many as rows.
+        if page.encoding == PLAIN and place != NOWHERE and 0 <= self.prefix <= min(place, MOST_PREFIX):
+            self.is_there = True
+            if self.prefix:
+                memcpy(self.saved, &self.out[place - self.prefix], self.prefix)
+            self.body = decompressed(page, self.into, self.whole[place - self.prefix : place - self.prefix + size])
+            return 0
+        if len(self.room) < size:
+            self.room = memoryview(np.empty(size, np.uint8))
+        self.body = decompressed(page, self.into, self.room[:size])
+        return 0
+
+    cdef Values values(self, PageHead page, bint is_optional, uint8_t *levels) except *:
+        """The values of the page that was opened, and its levels."""
+        cdef Values found = values_of(page, self.body, is_optional, levels)
+        if self.is_there:
+            self.is_there = found.count == page.rows and found.data == &self.out[self.place]
+            if not self.is_there:  # the page has NULLs, which happen to make it as long
+                self.body = bytes(self.body)
+                found = values_of(page, self.body, is_optional, levels)
+            if self.prefix:
+                memcpy(&self.out[self.place - self.prefix], self.saved, self.prefix)
+        return found
+
+
 cdef struct Stored:
     # The values of a page: one of ``width`` bytes for each code, or, where ``codes`` is NULL, one after another.
     const uint8_t *data
     const uint32_t *codes
     int width
+    # How many rows the page has, and how many of them are no NULL.
+    int64_t rows, count
+
+
+cdef class _Rows:
+    """The wanted rows of pages: they go to a place in memory, page after page."""
+
+    cdef const int64_t[:, ::1] runs
+    cdef uint8_t[::1] levels
+    cdef uint8_t *target
+    cdef Py_ssize_t run
+    # How many there are, the first row of the page, how many were taken, and how many of these are NULL.
+    cdef int64_t wanted, first, done, nulls
+    cdef bint has_levels
+
+    cdef bint takes_most(self, int64_t rows) noexcept:
+        """Whether most of the next page's rows are wanted, and there is room for all of them."""
+        cdef int64_t total = 0, start, stop
+        cdef Py_ssize_t run = self.run
+        if self.done + rows > self.wanted:
+            return False
+        while run < self.runs.shape[0] and self.runs[run, 0] < self.first + rows:
+            start, stop = max(self.runs[run, 0], self.first), min(self.runs[run, 1], self.first + rows)
+            total += max(stop - start, 0)
+            run += 1
+        return 4 * total >= 3 * rows
+
+    cdef void take(self, const Stored *stored, const uint8_t *defined, bint is_there) noexcept nogil:
+        """Take the rows of the next page. ``is_there``: its values are already where those of all its rows would go."""
+        cdef int64_t at = 0, start = 0, done = self.done, stop, first = self.first, end = first + stored.rows
+        cdef int width = stored.width
+        cdef bint is_each = stored.count == stored.rows
+        cdef uint8_t *target
+        while self.run < self.runs.shape[0] and self.runs[self.run, 0] < end:
+            stop = max(self.runs[self.run, 0] - first, start)
+            if not is_each:
+                at += count_ones(defined + start, stop - start)
+            start, stop = stop, min(self.runs[self.run, 1] - first, stored.rows)
+            target = self.target + done * width
+            if is_there:
+                memmove(target, stored.data + start * width, (stop - start) * width)
+            elif is_each:
+                copy_values(stored, start, stop, target, self.wanted - done)
+            else:
+                at = copy_defined(stored, at, defined + start, stop - start, target)
+            if self.has_levels or not is_each:
+                self.take_levels(defined, start, stop, done, is_each)
+            done += stop - start
+            start = stop
+            if self.runs[self.run, 1] > end:
+                break
+            self.run += 1
+        self.done, self.first = done, end
+
+    cdef void take_levels(self, const uint8_t *defined, int64_t start, int64_t stop, int64_t done,
+                          bint is_each) noexcept nogil:
+        """Those of some rows of a page, from the first NULL on: memory that is not written takes no time."""
+        if not self.has_levels:
+            memset(&self.levels[0], 1, done)
+            self.has_levels = True
+        if is_each:
+            memset(&self.levels[done], 1, stop - start)
+        else:
+            memcpy(&self.levels[done], defined + start, stop - start)
+            self.nulls += stop - start - count_ones(defined + start, stop - start)
 
 
 def read_fixed_width(list pages not None, object into, bint is_optional, int width,
@@ -322,7 +405,7 @@ def read_integers_without(list pages not None, object into, bint is_optional, in
     ----------
     keys : tuple
         ``bits``, ``least``, ``multiplier`` and ``shift`` of :mod:`tableformats._core.key_filter`, and the keys:
-        int64[k], ascending; None where each value has a slot of its own.
+        int64[k], ascending.
     places : int64[wanted + 1]
         Begins with which of the wanted rows are left out, ascending; what follows is arbitrary.
     """
@@ -352,102 +435,60 @@ cdef int64_t read_pages(list pages, object into, bint is_optional, int width, co
 
     With ``drop``, the rows that it finds are left out; the values of the others begin where all would.
     """
-    cdef int64_t front = out.shape[0] - levels.shape[0] * width
+    cdef int64_t front = out.shape[0] - levels.shape[0] * width, most = 1, before, place
     if front < 0:
         expect(out.shape[0], levels.shape[0] * width, "out")
     expect(runs.shape[1], 2, "runs")
-    cdef int64_t wanted = expect_runs(runs), first = 0, done = 0, nulls = 0, most = 0, bad, at, start, stop, before
-    expect(levels.shape[0], wanted, "levels")
-    cdef Py_ssize_t run = 0, count = runs.shape[0]
-    cdef const uint8_t[::1] body
+    cdef _Rows rows = _Rows()
+    rows.runs, rows.levels, rows.wanted = runs, levels, expect_runs(runs)
+    expect(levels.shape[0], rows.wanted, "levels")
+    rows.target = &out[front] if rows.wanted else NULL
     cdef PageHead page
-    cdef Values found
-    cdef Stored stored
     for page in pages:
         most = max(most, page.rows)
-    cdef uint32_t[::1] codes = np.empty(max(most, 1), np.uint32)
-    cdef uint8_t[::1] defined = np.empty(max(most, 1), np.uint8)
-    cdef bint are_set = False, is_there
-    cdef _Opener opener = _Opener(into, out)
-    cdef uint8_t *target = &out[front] if wanted else NULL
-    cdef int64_t prefix, place
+    cdef uint32_t[::1] codes = np.empty(most, np.uint32)
+    cdef uint8_t[::1] defined = np.empty(most, np.uint8)
+    cdef _Opener opener = _Opener(into, out, width)
+    cdef Stored stored
     for page in pages:
         if page.rows == 0:
             continue
-        prefix = page.size - page.level_bytes - <int64_t>page.rows * width
-        # Whether it looks as if its values could be decompressed to their place: the page has as many as rows.
-        is_there = (
-            page.cached is None and page.encoding == PLAIN and done + page.rows <= wanted
-            and 0 <= prefix <= min(front + done * width, MOST_PREFIX)
-            and 4 * rows_within(runs, run, first, first + page.rows) >= 3 * page.rows
-        )
-        place = front + done * width
-        body = opener.open_at(page, place - prefix, prefix) if is_there else opener.open(page)
-        found = values_of(page, body, is_optional, &defined[0])
-        if is_there:
-            is_there = found.count == page.rows and found.data == &out[place]
-            if not is_there:  # the page has NULLs, which happen to make it as long
-                body = bytes(body)
-                found = values_of(page, body, is_optional, &defined[0])
-            opener.restore()
-        stored.data, stored.codes, stored.width = found.data, NULL, width
-        if page.encoding == PLAIN:
-            if found.size // width < found.count:
-                bad = row_of_value(found.size // width, &defined[0], found.count == page.rows)
-                raise ValueError(f"the values of a page end after {bad} of {page.rows} rows")
-        else:
-            with nogil:
-                bad = decode_codes(found.data, found.size, &codes[0], found.count)
-            expect_codes(bad, found.count)
-            with nogil:
-                bad = code_outside(&codes[0], found.count, entry_count)
-            if bad < found.count:
-                bad = row_of_value(bad, &defined[0], found.count == page.rows)
-                raise ValueError(f"row {bad} of a page has no code of its dictionary of {entry_count} values")
-            stored.data, stored.codes = entries, &codes[0]
-            if entries == NULL:
-                stored.data, stored.codes = <const uint8_t *>&codes[0], NULL
-        start = at = 0
-        before = done
+        place = front + rows.done * width
+        opener.open(page, place if rows.takes_most(page.rows) else NOWHERE)
+        found = opener.values(page, is_optional, &defined[0])
+        stored = stored_of(page, found, width, entries, entry_count, &codes[0], &defined[0])
+        before = rows.done
         with nogil:
-            while run < count and runs[run, 0] < first + page.rows:
-                if found.count < page.rows:
-                    at += count_ones(&defined[start], max(runs[run, 0] - first, start) - start)
-                start, stop = max(runs[run, 0] - first, start), min(runs[run, 1] - first, page.rows)
-                if is_there:
-                    memmove(target + done * width, stored.data + start * width, (stop - start) * width)
-                elif found.count == page.rows:
-                    copy_values(&stored, start, stop, page.rows, target + done * width, wanted - done)
-                else:
-                    if not are_set:  # the rows before have values; memory that is not written takes no time
-                        memset(&levels[0], 1, done)
-                        are_set = True
-                    at = copy_defined(&stored, at, &defined[start], stop - start, target + done * width)
-                    memcpy(&levels[done], &defined[start], stop - start)
-                    nulls += stop - start - count_ones(&levels[done], stop - start)
-                if are_set and found.count == page.rows:
-                    memset(&levels[done], 1, stop - start)
-                done += stop - start
-                start = stop
-                if runs[run, 1] > first + page.rows:
-                    break
-                run += 1
-        if drop is not None:
-            with nogil:
-                done = drop.leave(target, width, &levels[0] if are_set else NULL, before, done)
-        first += page.rows
-    if run < count:
-        raise ValueError(f"pages have only {first} rows")
-    return nulls
+            rows.take(&stored, &defined[0], opener.is_there)
+            if drop is not None:
+                rows.done = drop.leave(rows.target, width, &levels[0] if rows.has_levels else NULL, before, rows.done)
+    if rows.run < runs.shape[0]:
+        raise ValueError(f"pages have only {rows.first} rows")
+    return rows.nulls
 
 
-cdef int64_t rows_within(const int64_t[:, ::1] runs, Py_ssize_t run, int64_t first, int64_t stop) noexcept:
-    """How many rows of the runs from ``run`` on are from ``first`` to below ``stop``."""
-    cdef int64_t total = 0
-    while run < runs.shape[0] and runs[run, 0] < stop:
-        total += max(min(runs[run, 1], stop) - max(runs[run, 0], first), 0)
-        run += 1
-    return total
+cdef Stored stored_of(PageHead page, Values found, int width, const uint8_t *entries, int64_t entry_count,
+                      uint32_t *codes, const uint8_t *defined) except *:
+    """The values of a page, which has those that ``found`` says; ``codes`` gets its codes. Raises ValueError."""
+    cdef Stored stored = Stored(found.data, NULL, width, page.rows, found.count)
+    cdef int64_t good = found.size // width
+    cdef bint is_each = found.count == page.rows
+    if page.encoding == PLAIN:
+        if good < found.count:
+            raise ValueError(f"the values of a page end after {row_of_value(good, defined, is_each)} of {page.rows} rows")
+        return stored
+    with nogil:
+        good = decode_codes(found.data, found.size, codes, found.count)
+    expect_codes(good, found.count)
+    with nogil:
+        good = code_outside(codes, found.count, entry_count)
+    if good < found.count:
+        good = row_of_value(good, defined, is_each)
+        raise ValueError(f"row {good} of a page has no code of its dictionary of {entry_count} values")
+    stored.data = <const uint8_t *>codes
+    if entries != NULL:
+        stored.data, stored.codes = entries, codes
+    return stored
 
 
 cdef int64_t expect_runs(const int64_t[:, ::1] runs) except -1:
@@ -513,16 +554,16 @@ cdef int64_t code_outside(const uint32_t *codes, int64_t count, int64_t entries)
     return count
 
 
-cdef inline void copy_values(const Stored *stored, int64_t start, int64_t stop, int64_t count, uint8_t *out,
+cdef inline void copy_values(const Stored *stored, int64_t start, int64_t stop, uint8_t *out,
                              int64_t room) noexcept nogil:
-    """The values from ``start`` to below ``stop`` of so many. ``out`` has room for at least these.
+    """The values from ``start`` to below ``stop``. ``out`` has room for at least these.
 
     What follows them in ``out`` may be written over.
     """
     cdef int64_t i
     cdef const uint32_t *codes = stored.codes
     cdef const uint8_t *data = stored.data
-    if codes == NULL and stop - start <= BLOCK and start + BLOCK <= count and BLOCK <= room:
+    if codes == NULL and stop - start <= BLOCK and start + BLOCK <= stored.count and BLOCK <= room:
         if stored.width == 8:
             memcpy(out, data + start * 8, BLOCK * 8)
         else:

@@ -29,7 +29,7 @@ class BloomFilter:
 
     Parameters
     ----------
-    head : bytes
+    head : bytes or memoryview
         ``HEAD_BYTES`` from where the filter begins; fewer at the file's end.
 
     Raises
@@ -38,7 +38,7 @@ class BloomFilter:
         It is no filter that is known here.
     """
 
-    def __init__(self, head: bytes) -> None:
+    def __init__(self, head: bytes | memoryview) -> None:
         fields, self._start = read_struct_at(head, 0)
         size = fields[1][1] if 1 in fields else None
         if not isinstance(size, int) or size < BLOCK_BYTES or size % BLOCK_BYTES:
@@ -52,7 +52,7 @@ class BloomFilter:
         return self._start + ((hashed >> 32) * self._blocks >> 32) * BLOCK_BYTES
 
     @staticmethod
-    def may_hold(block: bytes, hashed: int) -> bool:
+    def may_hold(block: bytes | memoryview, hashed: int) -> bool:
         """Whether a value with this hash may be among those of its block."""
         if len(block) != BLOCK_BYTES:
             raise ValueError("a Bloom filter is cut short")

@@ -39,14 +39,14 @@ def dictionary_of(column: PageColumn) -> tuple[int, int] | None:
     return None if start is None or stop is None or not 0 < start < stop <= column.stop else (start, stop - start)
 
 
-def has_one_of(values: Sequence[bytes], stored: bytes, column: PageColumn) -> bool:
+def has_one_of(values: Sequence[bytes], stored: bytes | memoryview, column: PageColumn) -> bool:
     """Whether a dictionary has one of some values.
 
     Parameters
     ----------
     values : sequence of bytes
         As PLAIN encodes them, without the length of bytes.
-    stored : bytes
+    stored : bytes or memoryview
         The dictionary page.
 
     Raises

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     Runs = npt.NDArray[np.int64]
     Levels = npt.NDArray[np.uint8]
-    Keys = tuple[npt.NDArray[np.uint64], int, int, int, npt.NDArray[np.int64] | None]
+    Keys = tuple[npt.NDArray[np.uint64], int, int, int, npt.NDArray[np.int64]]
 
 __all__ = ["coded_values", "fixed_width_values", "integers_without", "is_fixed_width"]
 

@@ -22,10 +22,10 @@ from .data_pages import StoredPage
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-__all__ = ["ColumnPages", "PageColumn", "PageFooter", "PageStream", "PageValues", "pages_of", "stored_pages"]
+__all__ = ["ColumnPages", "PageColumn", "PageFooter", "PageStream", "PageValues", "Read", "pages_of", "stored_pages"]
 
 Fields = dict[int, tuple[int, Any]]
-Read = Callable[[int, int], bytes]
+Read = Callable[[int, int], bytes | memoryview]
 """Reads so many bytes (the second) at an offset (the first)."""
 _TRUE, _FALSE, _I32, _I64, _BINARY, _LIST, _STRUCT = 1, 2, 5, 6, 8, 9, 12
 _SCHEMA, _ROWS, _GROUPS, _PAIRS, _CREATED_BY, _ORDERS = 2, 3, 4, 5, 6, 7
@@ -309,7 +309,8 @@ class PageStream:
     def __init__(self, column: PageColumn, num_rows: int, read: Read) -> None:
         self._stop, self._num_rows, self._read = column.stop, num_rows, read
         self.size = column.stop - column.start
-        self._block, self._first, self._at = b"", column.start, 0
+        self._first, self._at = column.start, 0
+        self._block: bytes | memoryview = b""
         self._rows = 0
         self._pages: list[tuple[int, StoredPage]] = []
         self.dictionary: StoredPage | None = None

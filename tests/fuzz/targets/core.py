@@ -185,14 +185,14 @@ def chunk_of(data: bytes, physical: int) -> tuple[PageColumn, list[StoredPage], 
     return (column, pages, stream.dictionary) if all(map(is_decoded, pages)) else None
 
 
-def page_seeds(values: pa.Array) -> dict[str, bytes]:
+def page_seeds(values: pa.Array, page_bytes: int = 100) -> dict[str, bytes]:
     """A chunk of some values, of every codec and version of pages; all of its rows are wanted, or some."""
     seeds = {}
     for number, codec in enumerate(("none", "snappy", "zstd", "gzip")):
         for version in ("1.0", "2.0"):
             out = pa.BufferOutputStream()
             options = {"data_page_version": version, "dictionary_pagesize_limit": 150, "write_batch_size": 10}
-            pq.write_table(pa.table({"t": values}), out, compression=codec, data_page_size=100, **options)
+            pq.write_table(pa.table({"t": values}), out, compression=codec, data_page_size=page_bytes, **options)
             file = out.getvalue()
             chunk = pq.ParquetFile(file).metadata.row_group(0).column(0)
             start = chunk.dictionary_page_offset
@@ -207,7 +207,9 @@ def page_text_seeds() -> dict[str, bytes]:
 
 
 def page_number_seeds() -> dict[str, bytes]:
-    return page_seeds(pa.array([None if i % 7 == 3 else i * i % 50 for i in range(PAGE_ROWS)]))
+    mixed = page_seeds(pa.array([None if i % 7 == 3 else i * i % 50 for i in range(PAGE_ROWS)]))
+    ascending = page_seeds(pa.array(range(PAGE_ROWS)), 1 << 12)
+    return {**mixed, **{f"{name}-ascending": seed for name, seed in ascending.items()}}
 
 
 CORE_TARGETS = (

@@ -88,6 +88,16 @@ class _Delete(TypedDict):
     equality_ids: list[int] | None
 
 
+def _all_of(bitmaps: list[BitMap64]) -> BitMap64:
+    """The positions of all; the first one is changed."""
+    from pyroaring import BitMap64
+
+    found = bitmaps[0] if bitmaps else BitMap64()
+    for bitmap in bitmaps[1:]:
+        found |= bitmap
+    return found
+
+
 class DeleteReader:
     """Reads the delete files of one snapshot. Caches decoded position delete files, up to ``MAX_CACHED_BYTES``.
 
@@ -117,16 +127,15 @@ class DeleteReader:
 
     def deleted_positions(self, path: str, record_count: int | None, deletes: pa.Table) -> BitMap64:
         """See :meth:`tableformats.plugin.FormatSnapshot.deleted_positions`."""
-        from pyroaring import BitMap64
 
-        found = BitMap64()
+        found = []
         rows: list[_Delete] = deletes.to_pylist()
         for row in rows:
             if row["kind"] == DELETION_VECTOR:
-                found |= self._vector(row, record_count)
+                found.append(self._vector(row, record_count))
             elif row["kind"] != EQUALITY:
-                found |= self._positions_of(path, row)
-        return found
+                found.append(self._positions_of(path, row))
+        return _all_of(found)
 
     def _vector(self, row: _Delete, record_count: int | None) -> BitMap64:
         path = self._files.locate(row["path"])
@@ -153,11 +162,12 @@ class DeleteReader:
         positions = self._load(row)
         wanted, known = comparable(pa.chunked_array([strings([path])]), pa.chunked_array([positions.paths]))
         matching = np.flatnonzero(to_numpy(pc.equal(known, wanted[0])))
-        found = BitMap64()
+        parts = []
         for i in matching.tolist():
             rows = positions.rows[positions.offsets[i] : positions.offsets[i + 1]]
             for start in range(0, len(rows), _COPIED_POSITIONS):
-                found |= BitMap64(array("Q", rows[start : start + _COPIED_POSITIONS].tobytes()))
+                parts.append(BitMap64(array("Q", rows[start : start + _COPIED_POSITIONS].tobytes())))
+        found = _all_of(parts)
         if found:
             limits, path = self._limits, self._files.locate(row["path"])
             limits.check("deleted_rows", len(found), "deleted rows of a file", path=path)

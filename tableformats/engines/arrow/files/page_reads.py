@@ -17,7 +17,7 @@ import pyarrow as pa
 from ....dataclass import dataclass
 from ....io.parquet.data_pages import StoredPage, decompresses, decompresses_quickly
 from ....io.parquet.fixed_width import is_fixed_width
-from ....io.parquet.pages import ColumnPages, PageColumn, PageStream, pages_of, stored_pages
+from ....io.parquet.pages import ColumnPages, PageColumn, PageStream, Read, pages_of, stored_pages
 from ....plugin.statistics import Bounds
 from ....schema import Field
 from .page_rows import PageRows, ReadPages, cut_runs, hold_rows, is_found
@@ -66,7 +66,7 @@ class _Chunk:
     def bytes_of(self, runs: Runs) -> int:
         return int(self.pages.sizes[self.wanted(runs)].sum())
 
-    def read(self, runs: Runs, read: Callable[[int, int], bytes]) -> ReadPages:
+    def read(self, runs: Runs, read: Read) -> ReadPages:
         """The pages with a row of ``runs``."""
         wanted, first_rows = self.wanted(runs), self.pages.first_rows
         pages = stored_pages(self.pages, wanted, read)

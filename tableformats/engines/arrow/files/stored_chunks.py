@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 
-from ....io.parquet.pages import PageColumn, PageFooter
+from ....io.parquet.pages import PageColumn, PageFooter, Read
 from ....io.stores.remote_source import RemoteSource
 from ....runtime.concurrency import cached_property
 
@@ -52,10 +54,26 @@ class StoredChunks:
         return None if self.footer is None else self.footer.column(group, leaf)
 
     @contextmanager
-    def reading(self, places: Sequence[tuple[int, int]]) -> Iterator[Callable[[int, int], bytes]]:
+    def reading(self, places: Sequence[tuple[int, int]]) -> Iterator[Read]:
         """What reads bytes at an offset, of these places (offset, length) at least."""
         with ExitStack() as stack:
             source = self._source
             if isinstance(source, RemoteSource):
                 source = stack.enter_context(source.with_ranges(places))
-            yield lambda offset, size: bytes(source.read_at(size, offset))
+            if isinstance(source, pa.OSFile) and hasattr(os, "preadv"):
+                yield partial(_read_local, source.fileno())
+            else:
+                yield lambda offset, size: bytes(source.read_at(size, offset))
+
+
+def _read_local(number: int, offset: int, size: int) -> memoryview:
+    """The bytes of a file by its descriptor, in Arrow's memory.
+
+    It is given out again at once when a block is dropped. That of Python's bytes goes back to the system, and each page
+    of memory that comes from there takes a fault.
+    """
+    room = memoryview(pa.allocate_buffer(size)).cast("B")
+    done = 0
+    while done < size and (count := os.preadv(number, [room[done:]], offset + done)):
+        done += count
+    return room[:done]
