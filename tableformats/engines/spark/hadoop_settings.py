@@ -21,6 +21,13 @@ __all__ = ["hint_for", "s3a_settings", "settings_to_add"]
 
 _S3A = "org.apache.hadoop.fs.s3a"
 _OAUTH = "org.apache.hadoop.fs.azurebfs.oauth2.ClientCredsTokenProvider"
+_SECRETS = {
+    ".access.key": "access key",
+    ".secret.key": "secret",
+    ".session.token": "session token",
+    ".encryption.key": "encryption key",
+}
+"""Ends of S3A's settings that no hint shows, and what stands there instead."""
 _CONNECTORS = {"s3a": "hadoop-aws", "abfss": "hadoop-azure", "wasbs": "hadoop-azure", "gs": "gcs-connector"}
 
 
@@ -86,9 +93,7 @@ def settings_to_add(storage: Storage, authority: str) -> dict[str, str]:
 
 
 def _shown(name: str, value: str) -> str:
-    last = name.rpartition(".")[2]
-    secret = name.endswith((".access.key", ".secret.key", ".session.token", ".encryption.key"))
-    return f"<the {'access key' if name.endswith('.access.key') else last}>" if secret else value
+    return next((f"<the {what}>" for end, what in _SECRETS.items() if name.endswith(end)), value)
 
 
 def _abfs(address: Address, options: StoreOptions) -> dict[str, str]:
