@@ -176,3 +176,13 @@ def test_the_footer_of_a_whole_file(monkeypatch: pytest.MonkeyPatch, length: int
     data = bytes(range(20)) + length.to_bytes(4, "little") + b"PAR1"
     monkeypatch.setattr(ParquetFooter, "of", lambda *given: given)
     assert ParquetFooter.of_file(data) == (data[-taken:], 28) == ParquetFooter.of_file(memoryview(data))
+
+
+def test_the_length_of_a_footer_has_four_bytes() -> None:
+    data = bytearray(written())
+    assert ParquetFooter.of_file(data).groups == ParquetFooter.of(bytes(data), len(data)).groups
+    data[-5] = 1  # sixteen megabytes more than it is
+    with pytest.raises(ValueError, match="does not end with a footer"):
+        ParquetFooter.of_file(data)
+    with pytest.raises(ValueError, match="does not end with a footer"):
+        ParquetFooter.of(bytes(data), len(data))

@@ -144,7 +144,7 @@ class ParquetFooter:
         ValueError
             The footer is malformed, or has a field that is not known here, or bytes that it names are not in the file.
         """
-        length = int.from_bytes(stored[-_END_BYTES:-4], "little")
+        length = _length_of(stored)
         if stored[-4:] != _MAGIC or length > len(stored) - _END_BYTES:
             raise ValueError("the file does not end with a footer")
         fields: Fields = read_struct(stored[-_END_BYTES - length :])
@@ -168,12 +168,16 @@ class ParquetFooter:
     def of_file(cls, data: bytes | memoryview) -> ParquetFooter:
         """Parse the footer of a whole file. Raises ValueError."""
         view = memoryview(data)
-        length = int.from_bytes(view[-_END_BYTES:-4], "little")
-        return cls.of(bytes(view[-min(length + _END_BYTES, len(view)) :]), len(view))
+        return cls.of(bytes(view[-min(_length_of(view) + _END_BYTES, len(view)) :]), len(view))
 
     def checksum(self) -> int:
         """A CRC-32 of all but the key-value metadata."""
         return zlib.crc32(_encoded(self.frame, self.groups, {}))
+
+
+def _length_of(stored: bytes | memoryview) -> int:
+    """The length of the footer of a file that ends with ``stored``."""
+    return int.from_bytes(stored[-_END_BYTES:-4], "little")
 
 
 class GroupFile:
