@@ -132,6 +132,11 @@ IN_CORE: dict[str, str] = {
         )
     },
     "tableformats/io/parquet/pages.py:PageFooter.column: 0 -> 1": "no page begins within the mark of the file",
+    "tableformats/io/parquet/pages.py:PageFooter.column: 0 -> 1 (number 4)": (
+        "whether a store is asked for a filter of unknown size decides the time alone"
+    ),
+    "tableformats/io/parquet/pages.py:_checked: max(offsets.max(), sizes.max()) > stop"
+    " -> (max(offsets.max(), sizes.max()) >= stop)": "such a page ends behind its chunk, which is refused next",
     "tableformats/io/parquet/page_files.py:file_of_pages: 0 -> 1": "nobody reads where a chunk's metadata are",
     "tableformats/io/parquet/pages.py:_items: 0 -> 1": "a list that is missing has no type",
     **{
