@@ -22,6 +22,7 @@ from .coercion import (
     DOUBLE,
     as_kind,
     comparison_kinds,
+    has_cast,
     implicit,
     mismatch,
     type_of,
@@ -38,7 +39,8 @@ def _bind_comparison(node: Function) -> Function:
     left, right = node.arguments
     kind = comparison_kinds(left, right, node.ansi)
     if kind is None and BOOLEAN in (type_of(left), type_of(right)) and not node.ansi:
-        kind = type_of(left) if type_of(right) == BOOLEAN else type_of(right)
+        other = type_of(left) if type_of(right) == BOOLEAN else type_of(right)
+        kind = other if has_cast(BOOLEAN, other) else None
     if kind is None or kind.is_nested or str(kind) == "variant":
         raise mismatch(node)
     return replace(node, arguments=(as_kind(left, kind, node.ansi), as_kind(right, kind, node.ansi)), type=BOOLEAN)

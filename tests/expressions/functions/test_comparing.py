@@ -273,3 +273,19 @@ def test_choices(call: str, values: list[Any]) -> None:
     """An error is one only for rows that ask for the value."""
     rows = {"a": pa.array([1, 2, None, 3], pa.int32()), "b": pa.array([5, 2, 7, None], pa.int32())}
     assert answers(call, rows)[1] == values
+
+
+@pytest.mark.parametrize("ansi", [True, False])
+@pytest.mark.parametrize(
+    "call",
+    [
+        "true <=> INTERVAL '2' MONTH",
+        "INTERVAL '1' DAY < coalesce(o)",
+        "coalesce(o) = DATE '2024-01-01'",
+        "coalesce(o) = TIMESTAMP '2024-01-01 00:00:00Z'",
+        "coalesce(o) = X'01'",
+    ],
+)
+def test_booleans_compare_with_numbers_and_texts_alone(call: str, ansi: bool) -> None:
+    with pytest.raises(InvalidPredicateError, match="takes no values of type"):
+        answers(call, {"o": pa.array([True])}, ansi)
