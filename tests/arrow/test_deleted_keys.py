@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 from pyroaring import BitMap64
 
-from tableformats.engines.arrow import matching
+from tableformats.engines.arrow import matching, reader
 from tableformats.engines.arrow.deletes import DeleteLoader, deleted_positions, positions_within
 from tableformats.engines.arrow.files.column_tree import Selection, file_tree
 from tableformats.engines.arrow.key_sets import KeySet
@@ -216,3 +216,17 @@ def test_delete_files_are_read_once_and_neighbours_share_their_keys() -> None:
     assert other.positions([pa.array([1, 2, 3]), pa.array(["x", "y", "x"])]).tolist() == []
     assert other.positions([pa.array([1, 2, 3]), pa.array(["x", "x", "x"])]).tolist() == [1]
     assert read == ["p", "q"]
+
+
+@pytest.mark.parametrize(("is_local", "cores", "threads"), [(True, 2, 2), (False, 2, 5), (False, 9, 9)])
+def test_half_of_the_memory_is_for_what_waits(
+    is_local: bool, cores: int, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[dict[str, Any]] = []
+    monkeypatch.setattr(reader, "merged_streams", lambda *positional, **named: given.append(named))
+    monkeypatch.setattr(reader, "thread_count", lambda: cores)
+    monkeypatch.setattr(reader, "_STORE_THREADS", 5)
+    storage = SimpleNamespace(is_local=is_local)
+    scan: Any = SimpleNamespace(snapshot=SimpleNamespace(storage=storage, format_snapshot=None, schema=None))
+    reader._Reader(scan, (), ReadOptions(101, ordered=False)).batches([])
+    assert given == [{"threads": threads, "budget_bytes": 50, "ordered": False}]

@@ -286,6 +286,7 @@ IN_CORE: dict[str, str] = {
     "tableformats/engines/arrow/file_rows.py:FileRows._live: 0 -> 1": (
         "whether a deleted row is left out of what is copied, or dropped afterwards, decides the time alone"
     ),
+    "tableformats/engines/arrow/projection.py:Resolver.project: 1 -> 2": "neither number is the id of a column",
     "tableformats/engines/arrow/projection.py:_is_plain: 1 -> 2": "a map has one field of values",
     "tableformats/planning/block_pruning.py:_statistics: batch.stop - batch.start -> (batch.stop + batch.start)": (
         "all rows of a batch are its rows one by one"
