@@ -96,6 +96,7 @@ def coded(texts: list[str], codes: list[int | None], kind: pa.DataType | None = 
         ([coded(["aa"], [0] * 6)], [4, 2]),
         ([coded(["aaaaa"], [0, None, None, None])], [4]),
         ([coded(["aaaaa"], [0, None, 0, None])], [2, 2]),
+        ([coded(["aaaaa"], [0, *[None] * 9])], [10]),
         ([coded(["aaa"], [0, 0, 0]), coded(["bb"], [0, 0, 0])], [1, 2]),
         ([coded([], [None] * 20)], [20]),
         ([pa.array(["a" * 99] * 3)], [3]),  # no codes

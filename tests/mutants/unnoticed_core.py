@@ -286,6 +286,9 @@ IN_CORE: dict[str, str] = {
     "tableformats/engines/arrow/file_rows.py:FileRows._live: 0 -> 1": (
         "whether a deleted row is left out of what is copied, or dropped afterwards, decides the time alone"
     ),
+    "tableformats/engines/arrow/files/parquet.py:ParquetFile._batch_rows: 0 -> 1": "one row makes one batch",
+    "tableformats/engines/arrow/files/footers.py:open_parquet: not piece and not is_buffered"
+    " -> ((not piece) or (not is_buffered))": "what Arrow reads ahead decides the time alone",
     "tableformats/engines/arrow/projection.py:Resolver.project: 1 -> 2": "neither number is the id of a column",
     "tableformats/engines/arrow/projection.py:_is_plain: 1 -> 2": "a map has one field of values",
     "tableformats/planning/block_pruning.py:_statistics: batch.stop - batch.start -> (batch.stop + batch.start)": (
