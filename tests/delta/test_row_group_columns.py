@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -195,6 +196,20 @@ def test_a_cursor_closes_its_file_at_the_end(stored: str) -> None:
     assert file.closed and cursor.is_at_end
 
 
+def test_a_cursor_closes_its_file_where_rows_lack() -> None:
+    """The footer counts five of them."""
+    batches = [pa.record_batch({"add": pa.array([{"size": n} for n in range(3)])})]
+    closed: list[bool] = []
+    file: Any = SimpleNamespace(
+        metadata=SimpleNamespace(row_group=lambda number: SimpleNamespace(num_rows=5)),
+        iter_batches=lambda *given, **named: iter(batches),
+        close=lambda: closed.append(True),
+    )
+    cursor = ForwardCursor(lambda: file, 0, ["add.size"], 9, False)
+    assert sizes(cursor.pieces(0, 3)) == [(0, [0, 1, 2])] and not closed and not cursor.is_at_end
+    assert sizes(cursor.pieces(3, 5)) == [] and closed == [True] and cursor.is_at_end
+
+
 def test_columns_that_are_not_there(stored: str) -> None:
     cursor = ForwardCursor(lambda: pq.ParquetFile(stored), 0, ["add.unknown"], 3, False)
     assert sizes(cursor.pieces(0, 7)) == []
@@ -326,6 +341,8 @@ class Pieces:
     [
         ("111111", None, [10, 11, 12, 13, 14, 15]),
         ("111111", [1, 3, 4], [11, 13, 14]),
+        ("111111", [0, 2], [10, 12]),
+        ("111111", [1], [11]),
         ("101101", None, [10, 12, 13, 15]),
         ("101101", [1, 3], [12, 15]),
         ("100001", [1], [15]),

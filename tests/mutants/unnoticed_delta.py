@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 _CHANGES: dict[str, str] = {
+    "checkpoints/row_group_reader.py:_GroupStatistics.parsed: False -> True": "each place is one of the piece",
     **{
         f"maintenance/replay.py:{change}": ("how much is read at once, and ahead, decides the time alone")
         for change in (
