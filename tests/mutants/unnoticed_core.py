@@ -289,6 +289,15 @@ IN_CORE: dict[str, str] = {
     "tableformats/engines/arrow/files/parquet.py:ParquetFile._batch_rows: 0 -> 1": "one row makes one batch",
     "tableformats/engines/arrow/files/footers.py:open_parquet: not piece and not is_buffered"
     " -> ((not piece) or (not is_buffered))": "what Arrow reads ahead decides the time alone",
+    **{
+        f"tableformats/runtime/streams.py:_Merge.{change}": reason
+        for change, reason in {
+            "take: first.is_running and not first.is_begun -> ((first.is_running) or (not first.is_begun))": (
+                "the first one has begun or is about to, and what has begun is left to its thread"
+            ),
+            "_run: True -> False": "who closes the stream ends each part that is left",
+        }.items()
+    },
     "tableformats/engines/arrow/projection.py:Resolver.project: 1 -> 2": "neither number is the id of a column",
     "tableformats/engines/arrow/projection.py:_is_plain: 1 -> 2": "a map has one field of values",
     "tableformats/planning/block_pruning.py:_statistics: batch.stop - batch.start -> (batch.stop + batch.start)": (
