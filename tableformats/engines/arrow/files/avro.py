@@ -36,7 +36,7 @@ class AvroFile(DataFile):
     def __init__(self, path: str, source: pa.NativeFile, limits: Limits) -> None:
         self.path = path
         self._blocks = AvroBlocks(source, path, limits)
-        self._column = column_of(self._blocks.schema, path, limits)
+        self._column = column_of(self._blocks.schema, path, limits, self._blocks.schema_bytes)
         self.root = file_tree(pa.schema(list(self._column.type)), ID_KEY, path, limits)
         self.num_rows = self._blocks.num_rows
 

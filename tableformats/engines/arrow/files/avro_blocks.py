@@ -48,6 +48,8 @@ class AvroBlocks:
     ----------
     schema : Any
         The writer's schema, parsed from JSON.
+    schema_bytes : int
+        Of its text.
     blocks : list[Block]
         In the order of the file; blocks without records are left out.
 
@@ -75,7 +77,9 @@ class AvroBlocks:
                 hint=f"Rewrite the file; read are {', '.join(AVRO_CODECS)}",
             )
         try:
-            self.schema: Any = json.loads(metadata["avro.schema"])
+            text = metadata["avro.schema"]
+            self.schema: Any = json.loads(text)
+            self.schema_bytes = len(text)
         except (KeyError, ValueError, RecursionError) as error:
             self._fail(f"the header has no schema that can be read: {error!r}", 0)
         self.blocks = [block for block in self._scan(sync, start) if block.count]

@@ -23,6 +23,8 @@ __all__ = ["ID_KEY", "AvroColumn", "RecordColumn", "column_of"]
 ID_KEY = b"avro.field-id"
 """The key of the field id in the metadata of Arrow fields."""
 _MAX_PRECISION = 38
+_TYPE_BYTES = 4096
+"""What a type stands for where a schema is compared with :attr:`Limits.expansion`: its objects, and their time."""
 
 Values = Sequence[Any]
 
@@ -146,7 +148,7 @@ def _field(name: str, kind: pa.DataType, field_id: bytes | None) -> pa.Field:
 # ---- the writer's schema --------------------------------------------------------------------------------------------
 
 
-def column_of(schema: Any, path: str, limits: Limits = DEFAULT_LIMITS) -> RecordColumn:
+def column_of(schema: Any, path: str, limits: Limits = DEFAULT_LIMITS, stored: int = 0) -> RecordColumn:
     """The columns of a file.
 
     Parameters
@@ -157,6 +159,8 @@ def column_of(schema: Any, path: str, limits: Limits = DEFAULT_LIMITS) -> Record
         Path of the file, for errors.
     limits : Limits
         What the schema may cost.
+    stored : int
+        The bytes of its text.
 
     Returns
     -------
@@ -168,12 +172,12 @@ def column_of(schema: Any, path: str, limits: Limits = DEFAULT_LIMITS) -> Record
     CorruptMetadataError
         It is no schema of a record.
     LimitExceededError
-        It nests deeper than ``limits.nesting``, or has more types than ``limits.fields`` after named types are
-        expanded.
+        It nests deeper than ``limits.nesting``. After named types are expanded it has more types than
+        ``limits.fields``, or, for its text, than ``limits.expansion``.
     UnsupportedFeatureError
         It has unions of several types, or arrays of values that take no bytes.
     """
-    column = _Reader(path, limits).column(schema, "", 0)
+    column = _Reader(path, limits, stored).column(schema, "", 0)
     if not isinstance(column, RecordColumn):
         raise _damaged("it is none of a record", path)
     if not column.min_size:
@@ -197,9 +201,10 @@ def _unsupported(what: str, path: str) -> UnsupportedFeatureError:
 class _Reader:
     """Reads one schema; references to named types are expanded."""
 
-    def __init__(self, path: str, limits: Limits) -> None:
+    def __init__(self, path: str, limits: Limits, stored: int) -> None:
         self._path = path
         self._limits = limits
+        self._most_types = limits.budget(stored) // _TYPE_BYTES
         self._named: dict[str, tuple[Any, str]] = {}
         self._nodes = 0
 
@@ -207,6 +212,9 @@ class _Reader:
         self._nodes += 1
         self._limits.check("nesting", depth, "levels of types or more in an Avro schema", path=self._path)
         self._limits.check("fields", self._nodes, "types or more in an Avro schema", path=self._path)
+        if self._nodes > self._most_types:
+            found = f"{self._nodes} types or more in an Avro schema"
+            raise self._limits.exceeded("expansion", found, path=self._path)
         if isinstance(schema, list):
             return self._union(schema, namespace, depth)
         name = schema.get("type") if isinstance(schema, dict) else schema
