@@ -5,13 +5,17 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from tableformats.errors import CorruptMetadataError
-from tableformats.io.parquet.chunks import _inflated_size
+from tableformats.errors import CorruptMetadataError, LimitExceededError
+from tableformats.io.parquet import chunks
+from tableformats.io.parquet.chunks import _inflated_size, check_pages
 from tableformats.io.parquet.dictionaries import dictionary_of
 from tableformats.io.parquet.pages import PageStream
 from tableformats.io.parquet.schema_bytes import is_of_old_spark
+from tableformats.limits import Limits
 
 
 def head(inflated: int, stored: int) -> bytes:
@@ -132,3 +136,18 @@ def test_pages_that_have_rows_from_a_position_on(start: int, stop: int, firsts: 
 )
 def test_files_of_old_sparks(written: bytes, is_old: bool) -> None:
     assert is_of_old_spark(b"PAR1 " + written) is is_old
+
+
+@pytest.mark.parametrize("columns", [1, 2])
+def test_pages_that_become_as_much_as_a_file_may(columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A chunk takes all of the limit here; with another one it is too much."""
+    monkeypatch.setattr(chunks, "_inflated_size", lambda *_: (1 << 20) // chunks._COPIES)
+    out = pa.BufferOutputStream()
+    pq.write_table(pa.table({str(i): [1] for i in range(columns)}), out, compression="gzip")
+    source = pa.BufferReader(out.getvalue())
+    metadata = pq.read_metadata(source)
+    if columns == 1:
+        check_pages(source, metadata, "f", Limits(expansion=1))
+        return
+    with pytest.raises(LimitExceededError, match=r"the pages of a Parquet file .* limit expansion of 1"):
+        check_pages(source, metadata, "f", Limits(expansion=1))

@@ -7,7 +7,7 @@ is complete is raised.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -187,6 +187,8 @@ def each(
     ----------
     function : callable
         Takes and gives canonical values; gives None for NULL. Raises :class:`RowError` for an error.
+    arguments : sequence of Vector
+        At least one.
     takes_null : bool
         Whether it is called with None. If not, a NULL gives NULL.
 
@@ -211,13 +213,12 @@ def each(
 def _each(
     function: Callable[..., Any], arguments: Sequence[Vector], kind: Type, n: int, takes_null: bool
 ) -> tuple[pa.Array, dict[str, np.ndarray]]:
-    columns: Iterable[Any] = []
     columns = [python_values(a.values, a.kind) * (n if a.is_constant else 1) for a in arguments]
     memoizes = not any(a.kind.is_nested for a in arguments)
     known: dict[Any, Any] = {}
     failed: dict[str, np.ndarray] = {}
     results: list[Any] = []
-    for i, row in enumerate(zip(*columns, strict=True) if columns else [()] * n):
+    for i, row in enumerate(zip(*columns, strict=True)):
         if None in row and not takes_null:
             results.append(None)
             continue
