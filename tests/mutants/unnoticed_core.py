@@ -187,6 +187,8 @@ IN_CORE: dict[str, str] = {
             "leaves.py:_combined: 0 -> 1": "all members have one column, and are two at least",
             "compiled_predicate.py:CompiledPredicate.matches_by_nan_alone: 4 * np.count_nonzero(kept)"
             " -> (4 + np.count_nonzero(kept))": "whether the kept files are taken out first decides the time alone",
+            "compiled_predicate.py:CompiledPredicate.matches_by_nan_alone: kept & (ranges[i].may_nan == NAN_UNCOUNTED)"
+            " -> (kept | (ranges[i].may_nan == NAN_UNCOUNTED))": "what follows finds no such file either, in more time",
             "compiled_predicate.py:CompiledPredicate.matches_by_nan_alone: 4 -> 5": (
                 "whether the kept files are taken out first decides the time alone"
             ),
@@ -265,6 +267,9 @@ IN_CORE: dict[str, str] = {
     ),
     "tableformats/engines/arrow/files/column_tree.py:file_tree.grow: depth > limits.nesting"
     " -> (depth >= limits.nesting)": "what is within the limit passes its check, too",
+    "tableformats/engines/arrow/files/page_reads.py:PageReader._chunks: not leaves or num_rows < _FEWEST_ROWS or"
+    " not self._is_worth_request(group, new_leaves) -> ((not leaves) and (num_rows < _FEWEST_ROWS) and"
+    " (not self._is_worth_request(group, new_leaves)))": "whether pages are looked for decides the time alone",
     "tableformats/engines/arrow/files/page_reads.py:PageReader._chunks: 0 -> 1": (
         "whether a column of one page is looked at again decides the time alone"
     ),
