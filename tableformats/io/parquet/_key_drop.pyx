@@ -5,8 +5,8 @@ Values that ascend are merged with the keys, which ascend too; others are looked
 
 Notes
 -----
-Cost: O(values), with the GIL released. Where the values of a page ascend, as those of a table that is sorted do, a
-value takes a third of the time that a look into the table takes.
+Cost: O(values), with the GIL released; of values that do not ascend, and keys that lie far apart, O(keys found *
+log(keys)) beside that.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
