@@ -267,7 +267,7 @@ cdef class _Opener:
             raise ValueError("a page was not decompressed")
         self.place, self.prefix = place, size - <int64_t>page.rows * self.width
         # Whether it looks as if its values could be decompressed to their place: the page has as many as rows.
-        if page.encoding == PLAIN and place != NOWHERE and 0 <= self.prefix <= min(place, MOST_PREFIX):
+        if place != NOWHERE and 0 <= self.prefix <= min(place, MOST_PREFIX):
             self.is_there = True
             if self.prefix:
                 memcpy(self.saved, &self.out[place - self.prefix], self.prefix)
@@ -454,7 +454,10 @@ cdef int64_t read_pages(list pages, object into, bint is_optional, int width, co
         if page.rows == 0:
             continue
         place = front + rows.done * width
-        opener.open(page, place if rows.takes_most(page.rows) else NOWHERE)
+        # The runs of a page are counted only where the answer matters.
+        if page.cached is not None or page.encoding != PLAIN or not rows.takes_most(page.rows):
+            place = NOWHERE
+        opener.open(page, place)
         found = opener.values(page, is_optional, &defined[0])
         stored = stored_of(page, found, width, entries, entry_count, &codes[0], &defined[0])
         before = rows.done
