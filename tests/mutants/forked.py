@@ -34,6 +34,8 @@ CHUNK = 40
 """So many tests are run file by file, before the next ones."""
 PATIENCE = 60.0
 """Seconds (of :class:`Clock`) that one test may take. Those that took more than a third of it are not asked."""
+ENOUGH = 300.0
+"""Seconds after which no more forks judge a mutant: what an import calls may let many tests wait, or fail at random."""
 LOOK = 0.5
 """Seconds between two looks at its clock."""
 ALL_PASS = "all pass"
@@ -83,8 +85,10 @@ def judge_all(mutants: Sequence[tuple[int, dict[str, Any]]], items: dict[str, py
 def judged(mutant: dict[str, Any], items: dict[str, pytest.Item]) -> tuple[str, str]:
     """("killed", the test) or ("open", why)."""
     asked = [items[test] for test in in_chunks(mutant["tests"]) if test in items and test not in _unsteady]
-    why = "no test"
+    why, end = "no test", time.monotonic() + ENOUGH
     while asked:
+        if time.monotonic() > end:
+            return "open", "no time"
         is_noticed, why = in_a_fork(asked, mutant)
         if not is_noticed:
             break

@@ -123,6 +123,23 @@ def test_a_test_that_does_not_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -
     assert forked.in_a_fork(items, {"after": None}) == (True, "tests/test_x.py::late")
 
 
+def test_a_mutant_that_takes_too_long_is_left_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each test fails at random: without an end, all would be asked."""
+    seconds, asked = count(step=100), []
+
+    def in_a_fork(items: list[Any], mutant: dict[str, Any]) -> tuple[bool, str]:
+        asked.append(items[0].nodeid)
+        return True, asked[-1]
+
+    monkeypatch.setattr(forked, "time", SimpleNamespace(monotonic=lambda: next(seconds)))
+    monkeypatch.setattr(forked, "in_a_fork", in_a_fork)
+    monkeypatch.setattr(forked, "is_steady", lambda *_: False)
+    monkeypatch.setattr(forked, "_unsteady", set())
+    items = {item.nodeid: item for item in (item_of(f"test{number}", bool) for number in range(9))}
+    assert forked.judged({"tests": [*items], "after": "2"}, items) == ("open", "no time")
+    assert asked == [*items][:3]
+
+
 @pytest.mark.parametrize(
     ("fails", "outcome"),
     [
