@@ -183,6 +183,7 @@ class _Merge(Generic[Item]):
                 first = self._nodes[0]
             if first.is_running and not first.is_begun:  # the thread that should work on it is no more
                 self._work(first)
+                self._following()
 
     def _taken(self, node: _Node[Item]) -> list[Item]:
         if node.items:
@@ -201,6 +202,11 @@ class _Merge(Generic[Item]):
         candidates = islice(self._nodes, 1) if self._ordered else self._nodes
         return next((node for node in candidates if node.items or node.has_ended), None)
 
+    def _wake(self) -> None:
+        """Wake the consumer where it need not wait any more: each time costs as much as some work does."""
+        if not self._nodes or self._ready() is not None:
+            self._changed.notify()
+
     def close(self) -> None:
         with self._changed:
             self._is_closed = True
@@ -213,29 +219,46 @@ class _Merge(Generic[Item]):
 
     def _schedule(self) -> None:
         """Start the first nodes in order that may run, as long as a thread is free."""
+        while (node := self._next()) is not None:
+            self._pool.submit(self._work_on, node)
+
+    def _next(self) -> _Node[Item] | None:
+        """The first node in order that may run, which the caller's thread or another one must work on now."""
         for i, node in enumerate(self._nodes):
             if self._running >= self._threads or self._is_closed:
-                return
+                return None
             if node.is_running or node.has_ended:
                 continue
             if i and not self._has_room(node):
-                return
+                return None
             if i or not node.items:
-                self._start(node)
+                self._begin(node)
+                return node
+        return None
 
     def _has_room(self, node: _Node[Item]) -> bool:
         weight = node.part.weight if node.part is not None and node.iterator is None else 0
         return self._in_flight + weight < self._budget
 
-    def _start(self, node: _Node[Item]) -> None:
+    def _begin(self, node: _Node[Item]) -> None:
         if node.part is not None and node.iterator is None:
             self._in_flight += node.part.weight
             node.iterator = node.part.run(all(other.has_ended for other in self._nodes if other is not node))
         node.is_running, node.is_begun = True, False
         self._running += 1
-        self._pool.submit(self._work, node)
 
     # ---- the threads ------------------------------------------------------------------------------------------------
+
+    def _work_on(self, node: _Node[Item] | None) -> None:
+        """Work on a node, and then on the next ones: another thread would have to be woken for each."""
+        try:
+            while node is not None:
+                self._work(node)
+                node = self._following()
+        except BaseException as raised:
+            self._failure = raised  # the consumer sees it after PATIENCE, whatever else there is no memory for
+            with self._changed:
+                self._changed.notify()
 
     def _work(self, node: _Node[Item]) -> None:
         with self._changed:
@@ -250,15 +273,10 @@ class _Merge(Generic[Item]):
                 has_ended = self._run(node)
         except BaseException as raised:
             error = raised
-        try:
-            self._finish(node, has_ended, error)
-        except BaseException as raised:
-            self._failure = raised  # the consumer sees it after PATIENCE, whatever else there is no memory for
-            with self._changed:
-                self._changed.notify_all()
+        self._finish(node, has_ended, error)
 
     def _finish(self, node: _Node[Item], has_ended: bool, error: BaseException | None) -> None:
-        """Write down how the work on a node ended, and begin what may begin now."""
+        """Write down how the work on a node ended."""
         given_up = []
         with self._changed:
             node.is_running = False
@@ -270,10 +288,15 @@ class _Merge(Generic[Item]):
         for ended in [node, *given_up]:
             if ended.has_ended:
                 self._leave(ended)
+
+    def _following(self) -> _Node[Item] | None:
+        """Begin what may begin now. Returns a node for this thread."""
         with self._changed:
+            node = self._next()
             with suppress(RuntimeError):  # the system has no thread left: those that there are do it, or the consumer
                 self._schedule()
-            self._changed.notify_all()
+            self._wake()
+        return node
 
     def _open(self, node: _Node[Item]) -> None:
         """Open a source and put its parts in its place."""
@@ -299,7 +322,7 @@ class _Merge(Generic[Item]):
                     return True
                 node.items.append((item, size))
                 self._in_flight += size
-                self._changed.notify_all()
+                self._wake()
                 if self._in_flight >= self._budget:
                     return False
         return True

@@ -32,7 +32,7 @@ def read(
     ]
     root = file_tree(pa.schema(fields), ID, "f")
     task: Any = SimpleNamespace(path="/t/f", spec_id=3, partition={}, file_values=values)
-    reader = MetadataReader([column], root, task)
+    reader = MetadataReader([column], root)
     assert reader.needs_positions is column.counts_rows
     rows = pa.StructArray.from_arrays([pa.array(found, pa.int64()) for _, found in stored.values()], fields=fields)
     if column.counts_rows:
@@ -42,7 +42,7 @@ def read(
     kept = [*chosen, *range(len(fields), rows.type.num_fields)]
     members = pa.struct([rows.type.field(i) for i in kept])
     rows = pa.Array.from_buffers(members, len(rows), [None], children=[rows.field(i) for i in kept])
-    (found,) = reader.read(rows, Selection(root, reader.leaves))
+    (found,) = reader.read(rows, Selection(root, reader.leaves), task)
     return found.to_pylist()
 
 
@@ -94,8 +94,8 @@ def test_partition_values(partition: dict[int, pa.Scalar], found: Any) -> None:
     kind = StructType((Field(1000, "p", LONG), Field(1001, "q", LONG)))
     task: Any = SimpleNamespace(path="/t/f", spec_id=3, partition=partition, file_values={})
     root = file_tree(pa.schema([("a", pa.int64())]), ID, "f")
-    reader = MetadataReader([MetadataColumn(Field(-4, "_partition", kind), "partition")], root, task)
+    reader = MetadataReader([MetadataColumn(Field(-4, "_partition", kind), "partition")], root)
     assert not reader.needs_positions and reader.leaves == frozenset()
     rows = pa.StructArray.from_arrays([pa.array([1, 2])], ["a"])
-    (values,) = reader.read(rows, Selection(root, []))
+    (values,) = reader.read(rows, Selection(root, []), task)
     assert values.to_pylist() == [found] * 2

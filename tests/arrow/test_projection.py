@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tableformats.engines.arrow.file_rows import identity_values
+from tableformats.engines.arrow.file_columns import identity_values
 from tableformats.engines.arrow.files.column_tree import Selection, file_tree
 from tableformats.engines.arrow.files.opening import open_data_file
 from tableformats.engines.arrow.projection import Resolver

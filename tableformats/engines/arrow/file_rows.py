@@ -18,21 +18,18 @@ from pyroaring import BitMap64
 from ...columnar.arrays import to_numpy
 from ...columnar.dropped_rows import rows_where, without_rows
 from ...expressions import tree as ex
-from ...planning.request import ScanRequest
 from ...planning.tasks import ScanTask
-from ...plugin.partitions import PartitionSpec
 from ...plugin.snapshot import FormatSnapshot
 from ...plugin.statistics import Bounds
 from ...pruning.column_ranges import BoundsRangeSource, ranges_of
 from ...pruning.compiled_predicate import NONE, CompiledPredicate
 from ...schema import Field, arrow_field
 from .deletes import DeleteLoader, deleted_positions, positions_within
+from .file_columns import FileColumns
 from .files.column_tree import Selection
 from .files.data_file import DataFile, FilePart, typed_errors
 from .files.sought_values import sought_values
-from .metadata_columns import MetadataReader, with_positions
-from .projection import Resolver
-from .row_filter import RowFilter
+from .metadata_columns import with_positions
 from .row_runs import (
     MatchingRows,
     RowCursor,
@@ -48,7 +45,7 @@ from .row_runs import (
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-__all__ = ["FileRows", "identity_values"]
+__all__ = ["FileRows"]
 
 _AHEAD_ROWS = 1 << 20
 """About so many matching rows are in memory before others of their columns are read."""
@@ -66,8 +63,9 @@ class FileRows:
     file : DataFile
     task : ScanTask
         The file's metadata.
-    scan : ScanRequest
-        What is read.
+    snapshot : FormatSnapshot
+    columns : FileColumns
+        What is read of the file.
     fields : Sequence[Field]
         The columns to return.
     deletes : DeleteLoader
@@ -85,26 +83,17 @@ class FileRows:
         self,
         file: DataFile,
         task: ScanTask,
-        scan: ScanRequest,
+        snapshot: FormatSnapshot,
+        columns: FileColumns,
         fields: Sequence[Field],
         deletes: DeleteLoader,
         residual: CompiledPredicate | None = None,
     ) -> None:
-        snapshot = scan.snapshot.format_snapshot
-        self._file, self._task, self._fields = file, task, fields
-        self._metadata_columns = {c.field.id: c for c in scan.metadata_columns if c.field in fields}
-        resolver = Resolver(file.root, snapshot.name_mapping, identity_values(snapshot, task), task.path)
-        self._wanted = resolver.project([f for f in fields if f.id not in self._metadata_columns])
-        self._metadata = MetadataReader(list(self._metadata_columns.values()), file.root, task)
-        self._keys = deletes.equality_filters(task, resolver)
-        self._filter = RowFilter(task.residual, scan.snapshot.schema.fields, resolver)
-        self._tested = self._filter.projection
-        self._stored_values = self._tested.stored_values()
-        key_leaves = (f.projection.leaves for f in self._keys)
-        leaves = self._wanted.leaves.union(self._metadata.leaves, self._tested.leaves, *key_leaves)
+        self._file, self._task, self._columns, self._fields = file, task, columns, fields
+        self._keys = deletes.equality_filters(task, columns.resolver)
         self._positions = deleted_positions(snapshot, task, file.num_rows)
-        self.selection = file.select(leaves)
-        self._apart = self._columns_apart(leaves)
+        selected = columns.selected(file, frozenset().union(*(f.projection.leaves for f in self._keys)))
+        self.selection, self._apart = selected.all, selected.apart
         self._residual = residual
 
     def parts(self) -> list[FilePart]:
@@ -113,7 +102,7 @@ class FileRows:
 
     def _row_groups_without_match(self) -> frozenset[int]:
         """The row groups in which no row can make the residual TRUE. Deletes only take rows away."""
-        stored = self._stored_values
+        stored = self._columns.stored_values
         found = self._file.row_group_bounds(stored) if self._residual is not None and stored else None
         if found is None:
             return frozenset()
@@ -127,12 +116,12 @@ class FileRows:
     def _may_match(self, bounds: Bounds, num_rows: pa.Array) -> npt.NDArray[np.bool_]:
         """Which parts of a file, of so many rows, may hold a row that makes the residual TRUE, by their bounds."""
         assert self._residual is not None
-        ranges = ranges_of(bounds, num_rows, [field for field, _ in self._stored_values.values()])
+        ranges = ranges_of(bounds, num_rows, [field for field, _ in self._columns.stored_values.values()])
         return np.asarray(self._residual.decide([BoundsRangeSource(ranges, len(num_rows))]).verdicts != NONE)
 
     def _page_runs(self, part: FilePart) -> npt.NDArray[np.int64]:
         """The runs of rows of ``part`` (see :mod:`.row_runs`) that may match, by the statistics of its pages."""
-        stored = self._stored_values
+        stored = self._columns.stored_values
         found = self._file.page_bounds(part, stored) if self._residual is not None and stored else None
         if found is None:
             return np.array([[part.first, part.first + part.num_rows]], np.int64)
@@ -155,7 +144,7 @@ class FileRows:
 
     def _live(self, part: FilePart, is_alone: bool) -> Iterator[pa.StructArray]:
         """The rows of ``part`` in batches, without those at deleted positions and those of pages without a match."""
-        if self._metadata.needs_positions:
+        if self._columns.metadata.needs_positions:
             return _without(self._positions, with_positions(self._stored(part, self.selection, is_alone)))
         if 0 < self._positions.range_cardinality(part.first, part.first + part.num_rows) <= _MOST_DELETED:
             deleted = _deleted_of(self._positions, part.first, part.num_rows)
@@ -175,7 +164,7 @@ class FileRows:
             with typed_errors(self._task.path):
                 rows, _ = self._without_keys(rows, self.selection, np.empty(0, np.int64))
                 if self._task.residual != ex.TRUE:
-                    rows = rows.filter(self._filter.matches(rows, self.selection))
+                    rows = rows.filter(self._columns.filter.matches(rows, self.selection))
                 batch = self._converted(rows)
             if batch.num_rows:
                 yield batch
@@ -194,17 +183,6 @@ class FileRows:
             deleted = keys.deleted(rows, selection)
             rows, dropped = without_rows(rows, deleted), both_dropped(dropped, deleted)
         return rows, dropped
-
-    def _columns_apart(self, leaves: frozenset[int]) -> tuple[Selection, Selection] | None:
-        """The columns of equality deletes and of the filter, and the others; None where they are read together."""
-        key_leaves = (f.projection.leaves for f in self._keys)
-        tested = self._tested.leaves.union(*key_leaves)
-        others = leaves - tested
-        if self._metadata.needs_positions or not self._file.reads_columns_apart or not tested or not others:
-            return None
-        apart = self._file.select(tested), self._file.select(others)
-        columns = [set(selection.columns(self._file.root)) for selection in apart]
-        return None if columns[0] & columns[1] else apart
 
     def _is_gain(self, part: FilePart, others: Selection) -> bool:
         """Whether columns are better read apart. Equality deletes alone leave most rows."""
@@ -271,7 +249,7 @@ class FileRows:
         left, dropped = self._without_keys(without_rows(rows, deleted), tested, deleted)
         if self._task.residual == ex.TRUE or not len(left):
             return MatchingRows.without(first, len(rows), dropped, left)
-        found = self._filter.matches(left, tested)
+        found = self._columns.filter.matches(left, tested)
         matches = to_numpy(found.fill_null(False))
         if len(dropped):
             is_left = np.ones(len(rows), bool)
@@ -294,14 +272,14 @@ class FileRows:
 
     def _converted(self, rows: pa.StructArray) -> pa.RecordBatch:
         """Rows of :attr:`selection` as the table's columns."""
-        batch = self._wanted.read(rows, self.selection)
-        if self._metadata_columns:
-            batch = self._with_metadata(batch, self._metadata.read(rows, self.selection))
+        batch = self._columns.wanted.read(rows, self.selection)
+        if self._columns.metadata_columns:
+            batch = self._with_metadata(batch, self._columns.metadata.read(rows, self.selection, self._task))
         return batch
 
     def _with_metadata(self, batch: pa.RecordBatch, values: Sequence[pa.Array]) -> pa.RecordBatch:
         """``batch`` and the metadata columns ``values``, in the order of ``self._fields``."""
-        table_columns, by_id = iter(batch.columns), dict(zip(self._metadata_columns, values, strict=True))
+        table_columns, by_id = iter(batch.columns), dict(zip(self._columns.metadata_columns, values, strict=True))
         columns = [by_id[f.id] if f.id in by_id else next(table_columns) for f in self._fields]
         return pa.RecordBatch.from_arrays(columns, schema=pa.schema([arrow_field(f) for f in self._fields]))
 
@@ -316,16 +294,6 @@ def _matching_of(rest: RowCursor, matching: Sequence[MatchingRows]) -> Iterator[
 def _of_many(pieces: Sequence[pa.StructArray]) -> Sequence[pa.StructArray]:
     """The rows of all pieces, in one piece if they have few rows each."""
     return pieces if sum(map(len, pieces)) >= len(pieces) * _FEWEST_ROWS else [pa.concat_arrays(pieces)]
-
-
-def identity_values(snapshot: FormatSnapshot, task: ScanTask) -> dict[int, pa.Scalar]:
-    """The partition values of ``task`` that equal the value of a column, by that column's id."""
-    spec = snapshot.specs.get(task.spec_id, PartitionSpec(task.spec_id, ()))
-    return {
-        f.source_id: task.partition[f.id]
-        for f in spec.fields
-        if f.transform.name == "identity" and f.id in task.partition
-    }
 
 
 def _deleted_of(positions: BitMap64, first: int, count: int) -> npt.NDArray[np.int64]:

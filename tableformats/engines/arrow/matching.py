@@ -10,7 +10,7 @@ from ...planning.tasks import ScanTask
 from ...plugin.snapshot import FormatSnapshot
 from ...schema import Schema
 from .deletes import DeleteLoader
-from .file_rows import identity_values
+from .file_columns import identity_values
 from .files.data_file import typed_errors
 from .files.opening import open_data_file
 from .projection import Resolver
@@ -36,8 +36,9 @@ class KeyMatcher:
         """
         mapping, found = self._snapshot.name_mapping, BitMap64()
         with open_data_file(self._storage, task, mapping) as file:
-            resolver = Resolver(file.root, mapping, identity_values(self._snapshot, task), task.path)
-            filters = self._deletes.equality_filters(task, resolver)
+            resolver = Resolver(file.root, mapping, identity_values(self._snapshot, task))
+            with typed_errors(task.path):
+                filters = self._deletes.equality_filters(task, resolver)
             selection = file.select(frozenset().union(*(f.projection.leaves for f in filters)))
             for first, rows in file.rows(selection):
                 matched = np.zeros(len(rows), bool)

@@ -1,8 +1,11 @@
-"""Convert columns of one data file to columns of the table, at every level of nesting.
+"""Convert columns of data files to columns of the table, at every level of nesting.
 
 :class:`Resolver` finds each field in the file, by name or by id as the table says, and decides where the value of a
 missing field comes from. The :class:`Projection` that it returns converts batches of that file to batches of the
-table's columns. Sources: Iceberg spec, "Column Projection"; Delta PROTOCOL.md, "Column Mapping".
+table's columns, and those of other files with the same tree of columns. So its errors name no path: who reads a file
+adds it (:func:`.files.data_file.typed_errors`).
+
+Sources: Iceberg spec, "Column Projection"; Delta PROTOCOL.md, "Column Mapping".
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ from ...columnar.arrays import pad_strings
 from ...dataclass import dataclass
 from ...errors import CorruptMetadataError, LimitExceededError, UnsupportedFeatureError
 from ...plugin.columns import NameMapping
+from ...runtime.concurrency import cached_property
 from ...schema import Field, ListType, MapType, StructType, Type, arrow_type
 from .files.column_tree import FileNode, Selection
 from .values.casts import can_read, cast_values
@@ -36,7 +40,6 @@ class _Source:
     field: Field
     node: FileNode | None
     column: str
-    path: str
 
     @property
     def leaves(self) -> frozenset[int]:
@@ -48,7 +51,7 @@ class _Source:
 
     def fail(self, message: str, cause: Exception | None = None) -> NoReturn:
         raise CorruptMetadataError(
-            message, path=self.path, field=self.column, hint="The data file contradicts the table's schema"
+            message, field=self.column, hint="The data file contradicts the table's schema"
         ) from cause
 
     def check_required(self, values: pa.Array, parent: pa.Array | None = None) -> None:
@@ -82,7 +85,7 @@ class _Values(_Source):
     def read(self, array: pa.Array | None, length: int, selection: Selection) -> pa.Array:
         assert array is not None and self.node is not None
         if self.node.calendar is not None:
-            array = self.node.calendar.proleptic(array, self.path, self.column)
+            array = self.node.calendar.proleptic(array, self.column)
         try:
             values = cast_values(array, self.field.type)
         except MemoryError:
@@ -137,7 +140,7 @@ class _Variant(_Source):
             self.fail(f"a variant is damaged: {error}", error)
         except OverflowError as error:
             raise LimitExceededError(
-                f"{error}", path=self.path, field=self.column, hint="Rewrite the file with smaller row groups"
+                f"{error}", field=self.column, hint="Rewrite the file with smaller row groups"
             ) from error
         buffers = [_validity(array)]
         return pa.Array.from_buffers(arrow_type(self.field.type), length, buffers, children=list(members))
@@ -227,13 +230,13 @@ def _offsets(array: pa.Array) -> tuple[pa.Array, int, int]:
 
 
 class Projection:
-    """Some columns of the table, read from one file; made by :meth:`Resolver.project`."""
+    """Some columns of the table, read from files; made by :meth:`Resolver.project`."""
 
     def __init__(self, fields: Sequence[Field], root: _Struct) -> None:
         self._root = root
         self._kind = pa.struct(list(arrow_type(StructType(tuple(fields)))))
 
-    @property
+    @cached_property
     def leaves(self) -> frozenset[int]:
         """The leaf columns of the file that must be read; none if all columns are constants."""
         return frozenset().union(*(m.leaves for m in self._root.members))
@@ -348,14 +351,11 @@ class Resolver:
         Whether columns are found by name or by id.
     constants : Mapping[int, pa.Scalar]
         Identity partition values by the id of their source field.
-    path : str
-        Path of the file, for errors.
     """
 
     root: FileNode
     mapping: NameMapping
     constants: Mapping[int, pa.Scalar] = field(default_factory=dict)
-    path: str = ""
 
     def project(self, fields: Sequence[Field]) -> Projection:
         """The projection onto ``fields``, in their order.
@@ -369,7 +369,7 @@ class Resolver:
         """
         whole = Field(-1, "", StructType(tuple(fields)))
         members = self._members(whole.type, self.root, "")
-        return Projection(fields, _Struct(whole, self.root, "", self.path, members))
+        return Projection(fields, _Struct(whole, self.root, "", members))
 
     def _members(self, kind: Type, parent: FileNode, prefix: str) -> tuple[_Source, ...]:
         assert isinstance(kind, StructType)
@@ -395,9 +395,7 @@ class Resolver:
             self._require_ids(column)
             found = [child for child in parent.children if child.id == f.id]
         if len(found) > 1:
-            raise CorruptMetadataError(
-                f"{len(found)} columns of the file match", path=self.path, field=column, hint="Rewrite the file"
-            )
+            raise CorruptMetadataError(f"{len(found)} columns of the file match", field=column, hint="Rewrite the file")
         return found[0] if found else None
 
     def _require_ids(self, column: str) -> None:
@@ -405,39 +403,36 @@ class Resolver:
         if self.root.children and not self.root.has_ids and not self.mapping.names:
             raise UnsupportedFeatureError(
                 f"column {column!r} is found by field id, but the file carries none and the table maps no names",
-                path=self.path,
                 field="data files without field ids",
                 hint="Set a name mapping (schema.name-mapping.default) or rewrite the file",
             )
 
     def _source(self, f: Field, node: FileNode, column: str) -> _Source:
         if types.is_null(node.type):
-            return _Constant(f, None, column, self.path, pa.nulls(1, arrow_type(f.type))[0])
+            return _Constant(f, None, column, pa.nulls(1, arrow_type(f.type))[0])
         if str(f.type) == "variant" and node.is_struct:
-            return _Variant(f, node, column, self.path)
+            return _Variant(f, node, column)
         if isinstance(f.type, StructType) and node.is_struct:
-            return _Struct(f, node, column, self.path, self._members(f.type, node, column + "."))
+            return _Struct(f, node, column, self._members(f.type, node, column + "."))
         if isinstance(f.type, ListType) and node.is_list:
             element = self._source(f.type.element, node.children[0], column + ".element")
-            return _List(f, node, column, self.path, element)
+            return _List(f, node, column, element)
         if isinstance(f.type, MapType) and node.is_map:
             key, value = node.children
             return _Map(
                 f,
                 node,
                 column,
-                self.path,
                 self._source(f.type.key, key, column + ".key"),
                 self._source(f.type.value, value, column + ".value"),
             )
         if f.type.is_nested or node.children or not can_read(node.type, f.type):
             raise CorruptMetadataError(
                 f"a column stored as {node.type} cannot be read as {f.type}",
-                path=self.path,
                 field=column,
                 hint="The data file contradicts the table's schema",
             )
-        return _Values(f, node, column, self.path)
+        return _Values(f, node, column)
 
     def _constant(self, f: Field, column: str, value: pa.Scalar | None) -> _Source:
         try:
@@ -447,11 +442,10 @@ class Resolver:
         except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
             raise CorruptMetadataError(
                 f"the column's constant value is no {f.type}: {error}",
-                path=self.path,
                 field=column,
                 hint="Check the table's partition values and defaults",
             ) from error
-        return _Constant(f, None, column, self.path, _padded(one, f)[0])
+        return _Constant(f, None, column, _padded(one, f)[0])
 
 
 def default_values(f: Field) -> pa.Array:

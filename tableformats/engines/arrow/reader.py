@@ -7,7 +7,7 @@ multiply. :mod:`file_rows` reads the rows of one file.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
 
@@ -24,8 +24,9 @@ from ...runtime.streams import OpenedSource, StreamPart, merged_streams
 from ...runtime.threads import thread_count
 from ...schema import Field
 from .deletes import DeleteLoader
+from .file_columns import FileColumns, identity_values
 from .file_rows import FileRows
-from .files.data_file import typed_errors
+from .files.data_file import DataFile, typed_errors
 from .files.opening import open_data_file
 
 __all__ = ["ReadOptions", "count_rows", "read_batches", "read_tasks"]
@@ -33,6 +34,8 @@ __all__ = ["ReadOptions", "count_rows", "read_batches", "read_tasks"]
 MEMORY_BYTES = 512 << 20
 _STORE_THREADS = 32
 """The fewest threads for a store: they mostly wait for it."""
+_MOST_COLUMNS = 64
+"""So many kinds of files are known at the same time: those of one partition mostly follow each other."""
 
 
 @dataclass(frozen=True)
@@ -116,6 +119,7 @@ class _Reader:
         self._scan = scan
         self._options = options
         self._deletes = DeleteLoader(scan.snapshot.format_snapshot, scan.snapshot.schema)
+        self._columns: dict[tuple[Hashable, ...], FileColumns] = {}
         self._residuals: dict[Expression, CompiledPredicate] = {}
 
     def batches(self, tasks: Iterable[ScanTask]) -> Iterator[pa.RecordBatch]:
@@ -139,11 +143,28 @@ class _Reader:
         with ExitStack() as stack:
             mapping = snapshot.format_snapshot.name_mapping
             file = stack.enter_context(open_data_file(snapshot.storage, task, mapping, snapshot.cache))
-            rows = FileRows(file, task, self._scan, self._fields, self._deletes, self._compiled(task.residual))
             with typed_errors(task.path):
+                rows = self._rows_of(file, task)
                 found = rows.parts()
             parts = [StreamPart(partial(rows.read, part), part.weight) for part in found]
             return OpenedSource(parts, stack.pop_all().close)
+
+    def _rows_of(self, file: DataFile, task: ScanTask) -> FileRows:
+        columns, residual = self._columns_of(file, task), self._compiled(task.residual)
+        snapshot = self._scan.snapshot.format_snapshot
+        return FileRows(file, task, snapshot, columns, self._fields, self._deletes, residual)
+
+    def _columns_of(self, file: DataFile, task: ScanTask) -> FileColumns:
+        """What is read of the file; made once for files that are alike, and twice where two threads need it first."""
+        constants = identity_values(self._scan.snapshot.format_snapshot, task)
+        key = (file.root, task.residual, *((id, *_identity_of(value)) for id, value in constants.items()))
+        found = self._columns.get(key)
+        if found is None:
+            found = FileColumns(file, self._scan, self._fields, task.residual, constants)
+            if len(self._columns) >= _MOST_COLUMNS:
+                self._columns = {}
+            self._columns[key] = found
+        return found
 
     def _compiled(self, residual: Expression) -> CompiledPredicate | None:
         """Tasks share residuals, so each is compiled once; twice where two threads need it first."""
@@ -152,6 +173,11 @@ class _Reader:
         if residual not in self._residuals:
             self._residuals[residual] = CompiledPredicate(residual)
         return self._residuals[residual]
+
+
+def _identity_of(value: pa.Scalar) -> tuple[Hashable, ...]:
+    """Equal for equal values alone: -0.0 is another one than 0.0, though they compare as equal."""
+    return (value, str(value)) if pa.types.is_floating(value.type) else (value,)
 
 
 def _first_rows(batches: Iterable[pa.RecordBatch], limit: int) -> Iterator[pa.RecordBatch]:

@@ -23,7 +23,8 @@ from ...planning.tasks import ScanTask, tasks_of
 from ...plugin.statistics import Bounds
 from ...pruning.column_ranges import Range
 from ...runtime.threads import in_order, thread_count
-from .file_rows import identity_values
+from .file_columns import identity_values
+from .files.data_file import typed_errors
 from .files.opening import missing_data_file, open_data_file
 from .projection import Resolver
 from .row_checks import Difference, FileFacts, differences, row_facts
@@ -156,8 +157,8 @@ def footer_facts(plan: FilePlan, task: ScanTask, columns: Sequence[BoundColumn])
         facts = FileFacts(file.num_rows, is_footer=True)
         fields = list({column.path[0].id: column.path[0] for column in columns}.values())
         constants = identity_values(snapshot.format_snapshot, task)
-        resolver = Resolver(file.root, mapping, constants, task.path)
-        projection = resolver.project(fields)
+        with typed_errors(task.path):
+            projection = Resolver(file.root, mapping, constants).project(fields)
         for id, value in projection.constant_values().items():
             facts.nulls[id] = 0 if value.is_valid else file.num_rows
             if value.is_valid:

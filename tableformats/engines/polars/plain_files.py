@@ -158,7 +158,7 @@ class PlainFiles:
             return None
         root, constants = found.columns, self._constants.of(index)
         try:
-            resolver = Resolver(root, self._snapshot.name_mapping, constants, self.paths[index])
+            resolver = Resolver(root, self._snapshot.name_mapping, constants)
             columns = resolver.project(self._plan.schema.fields).plain_columns()
         except TableFormatsError:
             return None

@@ -18,6 +18,7 @@ from pyarrow import types
 
 from ....dataclass import dataclass
 from ....limits import DEFAULT_LIMITS, Limits
+from ....runtime.concurrency import cached_property
 from ....schema import Field, ListType, MapType, Schema, StructType, Type
 from ..values.calendars import OldCalendar
 from ..values.casts import storage_of
@@ -70,7 +71,7 @@ class FileNode:
         for child in self.children:
             yield from child.walk()
 
-    @property
+    @cached_property
     def has_ids(self) -> bool:
         return any(node.id is not None for node in self.walk())
 

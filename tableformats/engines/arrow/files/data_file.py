@@ -233,11 +233,13 @@ def _says_nothing_of_bytes(error: Exception) -> bool:
 def typed_errors(path: str) -> Iterator[None]:
     """Raise what readers raise over the bytes of ``path`` in this block as a typed error.
 
-    Errors of the operating system, and memory that cannot be had, pass: they say nothing of the file.
+    A typed error that names no path gets this one. Errors of the operating system, and memory that cannot be had, pass:
+    they say nothing of the file.
     """
     try:
         yield
-    except TableFormatsError:
+    except TableFormatsError as error:
+        error.path = error.path or path
         raise
     except pa.ArrowNotImplementedError as error:
         raise UnsupportedFeatureError(

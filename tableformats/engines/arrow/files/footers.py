@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -32,6 +33,8 @@ _EXPANSION = 8
 """About how many bytes Arrow makes of a byte of a footer."""
 _LEAF_BYTES = 1_000
 """About what a leaf column takes in the tree of columns."""
+_TREES: WeakValueDictionary[bytes, FileNode] = WeakValueDictionary()
+"""By their serialized Arrow schemas, whose fields have ids."""
 
 
 @dataclass(frozen=True)
@@ -70,12 +73,19 @@ class ParquetFooter:
         old = OldCalendars.of(metadata.metadata)
         if old is not None and root.children:
             root = root.with_calendars(lambda i, kind: old.of_column(columns.column(i).physical_type, kind))
+        else:
+            root = _shared(root, file.schema_arrow)
         return cls(metadata, chunks, root)
 
     @property
     def nbytes(self) -> int:
         """About how many bytes of memory it takes."""
         return int(self.metadata.serialized_size) * _EXPANSION + self.root.leaves.stop * _LEAF_BYTES
+
+
+def _shared(root: FileNode, schema: pa.Schema) -> FileNode:
+    """The tree that files with equal schemas share, so that what follows from it is made once for all of them."""
+    return _TREES.setdefault(schema.remove_metadata().serialize().to_pybytes(), root)
 
 
 class CachedFooters:

@@ -40,14 +40,14 @@ class OldCalendar:
 
     zone: str | None
 
-    def proleptic(self, values: pa.Array, path: str, column: str) -> pa.Array:
+    def proleptic(self, values: pa.Array, column: str) -> pa.Array:
         """Dates or timestamps in the proleptic Gregorian calendar.
 
         Parameters
         ----------
         values : pa.Array
             Dates or timestamps, which may be dictionary-encoded; the result is not.
-        path, column : str
+        column : str
             Where they are stored, for errors.
 
         Raises
@@ -68,7 +68,6 @@ class OldCalendar:
             raise UnsupportedFeatureError(
                 "the file holds instants before 1900 in the calendar of old Java classes, whose offsets of the zone "
                 f"{self.zone or 'of the writer, which it does not name,'} are not known here",
-                path=path,
                 field=column,
                 hint="Select the other columns, read the table with Spark, or rewrite the file with a newer Spark",
             )

@@ -1,0 +1,102 @@
+"""Files that store their columns alike share what is made of their columns, and nothing of what differs."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tableformats.engines.arrow import reader
+from tableformats.engines.arrow.file_columns import FileColumns
+from tableformats.engines.arrow.files.footers import ParquetFooter
+from tableformats.errors import CorruptMetadataError
+from tableformats.io.storage import Storage
+from tableformats.limits import DEFAULT_LIMITS
+from tableformats.plugin.columns import MetadataColumn
+from tableformats.schema import Field, primitive
+from tests.support.arrow_fakes import FakeFile, identity_spec, snapshot_of, with_id, write
+
+LONG, DOUBLE = primitive("long"), primitive("double")
+ID, PART = Field(1, "id", LONG), Field(2, "part", DOUBLE)
+
+
+def footer_of(path: str) -> ParquetFooter:
+    return ParquetFooter.read(Storage("/").open_file(path), path, DEFAULT_LIMITS)
+
+
+def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The paths of the files for which columns are made from now on."""
+    paths: list[str] = []
+
+    class Counted(FileColumns):
+        def __init__(self, file, *others) -> None:  # type: ignore[no-untyped-def]
+            paths.append(file.path)
+            super().__init__(file, *others)
+
+    monkeypatch.setattr(reader, "FileColumns", Counted)
+    monkeypatch.setattr(reader, "thread_count", lambda: 1)
+    return paths
+
+
+def test_equal_schemas_have_one_tree_of_columns(tmp_path: Path) -> None:
+    """The metadata of a file are not of its schema; ids of fields are."""
+    table = pa.table({"id": [1, 2], "x": ["a", None]})
+    schemas = [
+        table.schema,
+        table.schema.with_metadata({"written": "later"}),
+        pa.schema([with_id(f, 7 + i) for i, f in enumerate(table.schema)]),
+        table.schema.set(0, pa.field("id", pa.int64(), nullable=False)),
+    ]
+    roots = []
+    for i, schema in enumerate(schemas):
+        pq.write_table(table.cast(schema), tmp_path / f"{i}.parquet")
+        roots.append(footer_of(str(tmp_path / f"{i}.parquet")).root)
+    assert roots[0] is roots[1]
+    assert len(set(map(id, roots))) == 3
+    assert [child.id for child in roots[2].children] == [7, 8]
+
+
+def test_columns_are_made_once_for_files_that_are_alike(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    paths = [write(tmp_path, pa.table({"id": [i, 100 + i]}), f"{i}.parquet") for i in range(5)]
+    other = write(tmp_path, pa.table({"id": pa.array([9, 109], pa.int32())}), "other.parquet")
+    snapshot = snapshot_of(tmp_path, [ID], [FakeFile(path, 2) for path in (*paths, other)])
+    found = made(monkeypatch)
+    assert snapshot.scan("id > 99").to_arrow().column("id").to_pylist() == [100, 101, 102, 103, 104, 109]
+    assert found == [paths[0], other]
+
+
+@pytest.mark.parametrize("most", [1, 64])
+def test_each_file_has_its_own_partition_values(most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """-0.0 is another value than 0.0, although they compare as equal."""
+    monkeypatch.setattr(reader, "_MOST_COLUMNS", most)
+    values = [0.0, -0.0, 1.5, None, math.nan, -0.0, 0.0, 1.5]
+    files = [
+        FakeFile(write(tmp_path, pa.table({"id": [i]}), f"{i}.parquet"), 1, {1000: value})
+        for i, value in enumerate(values)
+    ]
+    snapshot = snapshot_of(tmp_path, [ID, PART], files, specs=[identity_spec(0, (1000, PART))])
+    found = made(monkeypatch)
+    assert [repr(one) for one in snapshot.scan().to_arrow().column("part").to_pylist()] == list(map(repr, values))
+    assert len(found) == (8 if most == 1 else 5)
+
+
+def test_an_error_names_the_file_that_it_is_about(tmp_path: Path) -> None:
+    """Also where the columns were made for another file."""
+    required = Field(1, "id", LONG, required=True)
+    paths = [write(tmp_path, pa.table({"id": [1, value]}), f"{i}.parquet") for i, value in enumerate([2, None, 3])]
+    snapshot = snapshot_of(tmp_path, [required], [FakeFile(path, 2) for path in paths])
+    with pytest.raises(CorruptMetadataError, match="a required column holds NULL") as caught:
+        snapshot.scan().to_arrow()
+    assert (caught.value.path, caught.value.field) == (paths[1], "id")
+
+
+def test_metadata_columns_are_those_of_each_file(tmp_path: Path) -> None:
+    paths = [write(tmp_path, pa.table({"id": [i]}), f"{i}.parquet") for i in range(3)]
+    snapshot = snapshot_of(tmp_path, [ID], [FakeFile(path, 1) for path in paths])
+    snapshot.format_snapshot.metadata_columns = (  # type: ignore[misc]
+        MetadataColumn(Field(-8, "_file", primitive("string")), "path"),
+    )
+    assert snapshot.scan(columns=["_file"]).to_arrow().column("_file").to_pylist() == paths
