@@ -37,9 +37,9 @@ def coded(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     found: list[list[str]] = []
     opened = parquet.open_parquet
 
-    def open_parquet(source: Any, metadata: Any, piece: int, is_buffered: bool, columns: list[str]) -> pq.ParquetFile:
+    def open_parquet(source: Any, metadata: Any, piece: int, columns: list[str]) -> pq.ParquetFile:
         found.append(columns)
-        return opened(source, metadata, piece, is_buffered, columns)
+        return opened(source, metadata, piece, columns)
 
     def open_pages(source: Any, read_dictionary: list[str]) -> pq.ParquetFile:
         found.append(read_dictionary)

@@ -292,8 +292,6 @@ IN_CORE: dict[str, str] = {
         "whether a deleted row is left out of what is copied, or dropped afterwards, decides the time alone"
     ),
     "tableformats/engines/arrow/files/parquet.py:ParquetFile._batch_rows: 0 -> 1": "one row makes one batch",
-    "tableformats/engines/arrow/files/footers.py:open_parquet: not piece and not is_buffered"
-    " -> ((not piece) or (not is_buffered))": "what Arrow reads ahead decides the time alone",
     **{
         f"tableformats/runtime/streams.py:_Merge.{change}": reason
         for change, reason in {

@@ -26,6 +26,12 @@ from .row_filter import RowFilter
 __all__ = ["FileColumns", "SelectedColumns", "identity_values"]
 
 
+_TRIED_FILES = 16
+"""So many small files are tried."""
+_WORTH_ONE_OF = 8
+"""Their statistics are worth a look where one of so many files is dropped: it saves about three looks."""
+
+
 @dataclass(frozen=True, eq=False)
 class SelectedColumns:
     """The leaf columns to read of a file.
@@ -86,6 +92,20 @@ class FileColumns:
         self.filter = RowFilter(residual, scan.snapshot.schema.fields, self.resolver)
         self.stored_values = self.filter.projection.stored_values()
         self._selected: dict[frozenset[int], SelectedColumns] = {}
+        self._small_files = self._dropped_files = 0
+
+    @property
+    def bounds_drop_small_files(self) -> bool:
+        """Whether statistics in footers drop enough of the small files to be looked at.
+
+        Mostly the metadata have the same ones, and the plan has dropped all files that they can drop.
+        """
+        return self._small_files < _TRIED_FILES or self._dropped_files * _WORTH_ONE_OF > self._small_files
+
+    def count_small_file(self, is_dropped: bool) -> None:
+        """Note whether its footer dropped a small file."""
+        self._small_files += 1
+        self._dropped_files += is_dropped
 
     def selected(self, file: DataFile, key_leaves: frozenset[int]) -> SelectedColumns:
         """The leaves to read of ``file``, whose equality deletes need ``key_leaves``."""

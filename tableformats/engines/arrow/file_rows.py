@@ -102,6 +102,15 @@ class FileRows:
 
     def _row_groups_without_match(self) -> frozenset[int]:
         """The row groups in which no row can make the residual TRUE. Deletes only take rows away."""
+        if not self._file.is_small:
+            return self._found_without_match()
+        if not self._columns.bounds_drop_small_files:
+            return frozenset()
+        found = self._found_without_match()
+        self._columns.count_small_file(bool(found))
+        return found
+
+    def _found_without_match(self) -> frozenset[int]:
         stored = self._columns.stored_values
         found = self._file.row_group_bounds(stored) if self._residual is not None and stored else None
         if found is None:

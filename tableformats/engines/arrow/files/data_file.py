@@ -101,6 +101,11 @@ class DataFile(ABC):
     reads_columns_apart = False
     """Whether a part's columns can be read one after the other, each once."""
 
+    @property
+    def is_small(self) -> bool:
+        """Whether its columns are read about as fast as their statistics are looked at."""
+        return False
+
     def select(self, leaves: frozenset[int]) -> Selection:
         """The selection that holds at least ``leaves``."""
         return Selection(self.root, leaves)

@@ -142,7 +142,6 @@ def open_parquet(
     source: pa.NativeFile,
     metadata: Any = None,
     piece: int = 0,
-    is_buffered: bool = False,
     read_dictionary: Sequence[str] = (),
 ) -> pq.ParquetFile:
     """Open a file; without reading its footer, if that is given.
@@ -151,8 +150,6 @@ def open_parquet(
     ----------
     piece : int
         Read columns in pieces of so many bytes; 0: whole.
-    is_buffered : bool
-        The source has the column chunks already, so Arrow need not.
     read_dictionary : sequence of str
         The paths of columns that are read as dictionary arrays.
     """
@@ -162,7 +159,6 @@ def open_parquet(
         metadata=metadata,
         coerce_int96_timestamp_unit="us",
         thrift_container_size_limit=FOOTER_ITEMS,
-        pre_buffer=not piece and not is_buffered,
         buffer_size=piece,
         read_dictionary=read_dictionary,
     )

@@ -42,6 +42,8 @@ _MOST_BUFFERED = 128 << 20
 """Of a part with more compressed bytes than these, only pieces are in memory at a time."""
 _PIECES = 64 << 20
 """The bytes of these pieces, of all columns together."""
+_FEWEST_BOUNDED = 100_000
+"""Rows of a file whose statistics are always looked at."""
 _FEWEST_CODED = 1 << 13
 """Texts of fewer rows are not worth a choice of how to read them."""
 _CODED_BYTES = 3
@@ -63,6 +65,12 @@ class ParquetFile(DataFile):
         self.footer = footer or ParquetFooter.read(source, path, limits)
         self._metadata, self._groups, self.root = self.footer.metadata, self.footer.groups, self.footer.root
         self.num_rows = self._metadata.num_rows
+
+    @property
+    def is_small(self) -> bool:
+        """A local file of one row group that has few rows."""
+        is_one = self._metadata.num_row_groups == 1 and self.num_rows < _FEWEST_BOUNDED
+        return is_one and not isinstance(self._source, RemoteSource)
 
     def row_group_bounds(self, leaves: Mapping[int, tuple[Field, int]]) -> tuple[Bounds, pa.Array] | None:
         """See :meth:`DataFile.row_group_bounds`."""
@@ -116,8 +124,7 @@ class ParquetFile(DataFile):
                 if isinstance(source, RemoteSource) and not piece:
                     source = stack.enter_context(source.with_ranges(self._chunks(part, selection)))
                 # A reader of its own: Arrow's are not made for several threads.
-                is_buffered = source is not self._source
-                open_file = partial(open_parquet, source, self._metadata, piece, is_buffered, coded)
+                open_file = partial(open_parquet, source, self._metadata, piece, coded)
             yield from self._rows_of(open_file, part, selection, coded, is_alone, batch_rows)
 
     @cached_property
