@@ -12,6 +12,7 @@ import pytest
 from tableformats.engines.arrow import reader
 from tableformats.engines.arrow.file_columns import FileColumns
 from tableformats.engines.arrow.files.footers import ParquetFooter
+from tableformats.engines.arrow.files.parquet import ParquetFile
 from tableformats.errors import CorruptMetadataError
 from tableformats.io.storage import Storage
 from tableformats.limits import DEFAULT_LIMITS
@@ -100,3 +101,69 @@ def test_metadata_columns_are_those_of_each_file(tmp_path: Path) -> None:
         MetadataColumn(Field(-8, "_file", primitive("string")), "path"),
     )
     assert snapshot.scan(columns=["_file"]).to_arrow().column("_file").to_pylist() == paths
+
+
+def selections(monkeypatch: pytest.MonkeyPatch) -> list[list[int]]:
+    """The leaves of each read of a part from now on."""
+    found: list[list[int]] = []
+    read = ParquetFile.part_rows
+
+    def part_rows(file, part, selection, *others):  # type: ignore[no-untyped-def]
+        found.append(selection.leaves)
+        return read(file, part, selection, *others)
+
+    monkeypatch.setattr(ParquetFile, "part_rows", part_rows)
+    monkeypatch.setattr(reader, "thread_count", lambda: 1)
+    return found
+
+
+@pytest.mark.parametrize(("lacking", "is_at_once"), [(0, True), (4, True), (5, False), (16, False)])
+def test_columns_are_read_at_once_where_most_small_files_have_a_match(
+    lacking: int, is_at_once: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """40 files, of which the first ``lacking`` ones, and one at the end, have no row that matches."""
+    files, expected = [], []
+    for i in range(40):
+        ids = [0, 50, 100] if i < lacking or i == 38 else [0, 7, 100]
+        files.append(FakeFile(write(tmp_path, pa.table({"id": ids, "x": [i, i + 0.5, i]}), f"{i}.parquet"), 3))
+        expected += [{"id": 7, "x": i + 0.5}] if 7 in ids else []
+    snapshot = snapshot_of(tmp_path, [ID, Field(2, "x", DOUBLE)], files)
+    found = selections(monkeypatch)
+    assert snapshot.scan("id = 7").to_arrow().to_pylist() == expected
+    apart, at_once = found.count([0]), found.count([0, 1])
+    assert apart + at_once == 40 and found.count([1]) == apart - lacking - (0 if is_at_once else 1)
+    assert (at_once > 0) is is_at_once and apart >= 16
+
+
+@pytest.mark.parametrize("dropped", [0, 1, 2, 16])
+def test_statistics_of_small_files_are_looked_at_while_they_drop_some(
+    dropped: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first files are dropped by their footers, since no metadata has bounds here."""
+    files = []
+    for i in range(40):
+        ids = [100, 200] if i < dropped else [0, 100]
+        files.append(FakeFile(write(tmp_path, pa.table({"id": ids}), f"{i}.parquet"), 2))
+    looked: list[str] = []
+    bounds = ParquetFile.row_group_bounds
+
+    def row_group_bounds(file, leaves):  # type: ignore[no-untyped-def]
+        looked.append(file.path)
+        return bounds(file, leaves)
+
+    monkeypatch.setattr(ParquetFile, "row_group_bounds", row_group_bounds)
+    monkeypatch.setattr(reader, "thread_count", lambda: 1)
+    assert snapshot_of(tmp_path, [ID], files).scan("id < 50").to_arrow().num_rows == 40 - dropped
+    assert len(looked) == {0: 16, 1: 16, 2: 17, 16: 40}[dropped]
+
+
+def test_files_of_several_row_groups_are_not_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their statistics are always looked at, and their columns read apart."""
+    table = pa.table({"id": [0, 100, 7, 200], "x": [1.0, 2.0, 3.0, 4.0]})
+    paths = [write(tmp_path, table, f"{i}.parquet", row_group_size=2) for i in range(40)]
+    snapshot = snapshot_of(tmp_path, [ID, Field(2, "x", DOUBLE)], [FakeFile(path, 4) for path in paths])
+    found = selections(monkeypatch)
+    assert snapshot.scan("id < 8 AND x > 1.5").to_arrow().column("x").to_pylist() == [3.0] * 40
+    assert [0, 1] in found and len(found) <= 80
+    assert snapshot.scan("id = 7").to_arrow().column("x").to_pylist() == [3.0] * 40
+    assert found[-2:] == [[0], [1]]

@@ -28,8 +28,27 @@ __all__ = ["FileColumns", "SelectedColumns", "identity_values"]
 
 _TRIED_FILES = 16
 """So many small files are tried."""
-_WORTH_ONE_OF = 8
-"""Their statistics are worth a look where one of so many files is dropped: it saves about three looks."""
+_FEWEST_DROPPED = 1 / 8
+"""Of small files: a file that is dropped saves about three looks at statistics."""
+_MOSTLY_MATCHING = 7 / 8
+"""Of small files: what is saved where no row matches pays for about five files whose columns are read apart."""
+
+
+class FileTally:
+    """How many of the small files with the same columns turned out to be so."""
+
+    def __init__(self) -> None:
+        self._tried = self._found = 0
+
+    def add(self, is_found: bool) -> None:
+        """Count a file. Several threads may count; one may get lost then."""
+        self._tried += 1
+        self._found += is_found
+
+    @property
+    def share(self) -> float | None:
+        """None: too few files were tried."""
+        return self._found / self._tried if self._tried >= _TRIED_FILES else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +94,8 @@ class FileColumns:
         Of the residual.
     stored_values : dict[int, tuple[Field, int]]
         The columns of the filter whose values are those of a leaf, see :meth:`Projection.stored_values`.
+    dropped, matching : FileTally
+        Of small files: those that their statistics dropped, and those that had a row that matches.
     """
 
     def __init__(
@@ -92,20 +113,20 @@ class FileColumns:
         self.filter = RowFilter(residual, scan.snapshot.schema.fields, self.resolver)
         self.stored_values = self.filter.projection.stored_values()
         self._selected: dict[frozenset[int], SelectedColumns] = {}
-        self._small_files = self._dropped_files = 0
+        self.dropped, self.matching = FileTally(), FileTally()
 
     @property
-    def bounds_drop_small_files(self) -> bool:
-        """Whether statistics in footers drop enough of the small files to be looked at.
+    def bounds_drop_files(self) -> bool:
+        """Whether the statistics of small files are looked at.
 
         Mostly the metadata have the same ones, and the plan has dropped all files that they can drop.
         """
-        return self._small_files < _TRIED_FILES or self._dropped_files * _WORTH_ONE_OF > self._small_files
+        return self.dropped.share is None or self.dropped.share >= _FEWEST_DROPPED
 
-    def count_small_file(self, is_dropped: bool) -> None:
-        """Note whether its footer dropped a small file."""
-        self._small_files += 1
-        self._dropped_files += is_dropped
+    @property
+    def mostly_match(self) -> bool:
+        """Whether most small files have a row that matches, so that all of their columns are read at once."""
+        return self.matching.share is not None and self.matching.share >= _MOSTLY_MATCHING
 
     def selected(self, file: DataFile, key_leaves: frozenset[int]) -> SelectedColumns:
         """The leaves to read of ``file``, whose equality deletes need ``key_leaves``."""

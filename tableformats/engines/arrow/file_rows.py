@@ -93,7 +93,8 @@ class FileRows:
         self._keys = deletes.equality_filters(task, columns.resolver)
         self._positions = deleted_positions(snapshot, task, file.num_rows)
         selected = columns.selected(file, frozenset().union(*(f.projection.leaves for f in self._keys)))
-        self.selection, self._apart = selected.all, selected.apart
+        is_read_at_once = file.is_small and residual is not None and columns.mostly_match
+        self.selection, self._apart = selected.all, None if is_read_at_once else selected.apart
         self._residual = residual
 
     def parts(self) -> list[FilePart]:
@@ -102,12 +103,11 @@ class FileRows:
 
     def _row_groups_without_match(self) -> frozenset[int]:
         """The row groups in which no row can make the residual TRUE. Deletes only take rows away."""
-        if not self._file.is_small:
-            return self._found_without_match()
-        if not self._columns.bounds_drop_small_files:
+        if self._file.is_small and not self._columns.bounds_drop_files:
             return frozenset()
         found = self._found_without_match()
-        self._columns.count_small_file(bool(found))
+        if self._file.is_small:
+            self._columns.dropped.add(bool(found))
         return found
 
     def _found_without_match(self) -> frozenset[int]:
@@ -165,6 +165,14 @@ class FileRows:
 
     def read(self, part: FilePart, is_alone: bool) -> Iterator[pa.RecordBatch]:
         """The rows of ``part``; ``is_alone`` as of :meth:`DataFile.part_rows`. Raises as reading a plan does."""
+        has_match = False
+        for batch in self._batches(part, is_alone):
+            has_match = True
+            yield batch
+        if self._file.is_small and self._residual is not None:
+            self._columns.matching.add(has_match)
+
+    def _batches(self, part: FilePart, is_alone: bool) -> Iterator[pa.RecordBatch]:
         if self._apart is not None and self._is_gain(part, self._apart[1]):
             for group in self._file.smallest_parts(part):
                 yield from self._filter_first(group, *self._apart, is_alone)
