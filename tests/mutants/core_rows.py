@@ -181,6 +181,22 @@ MUTANTS = (
         ("test_projection.py::test_only_identity_values_stand_for_a_column",),
     ),
     Mutant(
+        "one-zero-among-partitions",
+        "core:_identity_of",
+        "return (value, str(value)) if pa.types.is_floating(value.type) else (value,)",
+        "return (value,)",
+        "what was made for the partition 0.0 gives the values of the partition -0.0",
+        ("arrow/test_file_columns.py::test_each_file_has_its_own_partition_values",),
+    ),
+    Mutant(
+        "schemas-are-equal-without-ids",
+        "core:_shared_tree",
+        "schema.remove_metadata().serialize()",
+        "pa.schema([(f.name, f.type) for f in schema]).serialize()",
+        "columns are found by the field ids of another file that has the same names and types",
+        ("arrow/test_file_columns.py::test_equal_schemas_have_one_tree_of_columns",),
+    ),
+    Mutant(
         "spark-2-counts-as-all-do",
         "core:OldCalendars.of",
         "version < (3, 0) or",

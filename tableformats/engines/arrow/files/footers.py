@@ -74,7 +74,7 @@ class ParquetFooter:
         if old is not None and root.children:
             root = root.with_calendars(lambda i, kind: old.of_column(columns.column(i).physical_type, kind))
         else:
-            root = _shared(root, file.schema_arrow)
+            root = _shared_tree(root, file.schema_arrow)
         return cls(metadata, chunks, root)
 
     @property
@@ -83,7 +83,7 @@ class ParquetFooter:
         return int(self.metadata.serialized_size) * _EXPANSION + self.root.leaves.stop * _LEAF_BYTES
 
 
-def _shared(root: FileNode, schema: pa.Schema) -> FileNode:
+def _shared_tree(root: FileNode, schema: pa.Schema) -> FileNode:
     """The tree that files with equal schemas share, so that what follows from it is made once for all of them."""
     return _TREES.setdefault(schema.remove_metadata().serialize().to_pybytes(), root)
 
