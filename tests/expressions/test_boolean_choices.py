@@ -80,6 +80,19 @@ def test_every_row_of_truth_values(text: str) -> None:
         assert found(bound(f"({condition}) IS NULL")) == [one is None for one in expected]
 
 
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("concat(1 = 1, 'x') = 'truex'", True),
+        ("concat(1 = 1, 'x') IS NULL", False),
+        ("concat(1 = 2, 'x') = 'falsex'", True),
+        ("concat(1 = NULL, 'x') IS NULL", True),
+    ],
+)
+def test_a_truth_value_of_constants_becomes_a_text(text: str, answer: Truth) -> None:
+    assert evaluate(bound(text), lambda c: BATCH.column(c.field.name), 1).to_pylist() == [answer]
+
+
 @pytest.mark.parametrize("text", ["IF(a, b, c)", "coalesce(a, b, c)", "CASE WHEN a THEN b ELSE c END", "nullif(a, b)"])
 def test_short_choices_are_conditions_that_prune(text: str) -> None:
     assert not any(isinstance(node, ex.Holds) for node in ex.walk(bound(text)))

@@ -126,5 +126,6 @@ def test_long_texts_and_tables_are_shown_in_part():
     shown = grid(["a", "b"], [(str(i), "x" * 5000) for i in range(1201)])
     Balanced(shown)
     assert shown.count("<tr") == 202 and "1,001 more" in shown and len(shown) < 400_000
+    assert [row.count("<td") for row in shown.split("<tr")[2:]] == [2] * 201, "the last one says how many more"
     assert grid(["a"], [("1",)] * 200).count("<tr") == 201
     assert len(facts([("a", "b" * 10**6)])) < 2000 and len(page("t", "s" * 10**6)) < 2000

@@ -82,9 +82,7 @@ def as_kind(value: Value, kind: Type, ansi: bool = True) -> Value:
     """``value`` cast to ``kind``, or as it is if it has that type."""
     if type_of(value) == kind:
         return value
-    if isinstance(value, Literal) and value.value is None:
-        return Literal(None, kind)
-    if isinstance(value, Constant) and value.value is None:
+    if isinstance(value, (Literal, Constant)) and value.value is None:
         return Literal(None, kind)
     return Function("cast", (value,), kind, ansi)
 
@@ -154,7 +152,7 @@ def decimal_of(value: Value) -> DecimalType | None:
         return kind
     if not is_integer(kind):
         return None
-    if isinstance(value, Literal) and value.value is not None:
+    if isinstance(value, Literal) and value.value is None:
         return DecimalType(max(len(str(abs(value.value))), 1), 0)
     return _decimal_of_kind(kind)
 
