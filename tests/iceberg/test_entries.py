@@ -269,6 +269,22 @@ def test_field_ids_of_more_than_32_bits(tmp_path: Path, content: int, number: in
         assert (caught.value.field, caught.value.path) == ("equality_ids", f"{tmp_path}/metadata/m0.avro")
 
 
+@pytest.mark.parametrize("number", [2**31, 2**32 + 1, -(2**31) - 1])
+def test_sort_orders_of_more_than_32_bits(tmp_path: Path, number: int) -> None:
+    """They would be shown as other orders."""
+    schema = entry_schema()
+    for member in schema["fields"][-1]["type"]["fields"]:
+        if member["name"] == "sort_order_id":
+            member["type"] = ["null", "long"]
+    files = [entry(f"/old/t/{i}", sequence_number=1, sort_order_id=i) for i in (1, number)]
+    row = {"content": 0, "sequence_number": 1}
+    table = tf.open_table(table_with(tmp_path, (encoded(schema, *files), row)), relocate=True)
+    for call in (table.inspect.files, table.inspect.entries):
+        with pytest.raises(CorruptMetadataError, match="a sort order does not fit into 32 bits") as caught:
+            call()
+        assert (caught.value.field, caught.value.path) == ("sort_order_id", f"{tmp_path}/metadata/m0.avro")
+
+
 def encoded(schema: dict[str, Any], *files: dict[str, Any]) -> bytes:
     out = io.BytesIO()
     fastavro.writer(out, fastavro.parse_schema(schema), files, sync_marker=SYNC)

@@ -152,7 +152,7 @@ def decimal_of(value: Value) -> DecimalType | None:
         return kind
     if not is_integer(kind):
         return None
-    if isinstance(value, Literal) and value.value is None:
+    if isinstance(value, Literal) and value.value is not None:
         return DecimalType(max(len(str(abs(value.value))), 1), 0)
     return _decimal_of_kind(kind)
 

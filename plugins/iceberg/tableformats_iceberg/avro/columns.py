@@ -96,9 +96,9 @@ class RawColumn:
         return self.values if self.known is None else np.where(self.known, self.values, default)
 
     def int_array(self, kind: pa.DataType | None = None) -> pa.Array:
-        """The integers as an Arrow array, int64 unless ``kind`` says otherwise."""
+        """The integers as an Arrow array, int64 unless ``kind``, which must hold them all, says otherwise."""
         array = to_arrow(self.values, valid=self.known)
-        return array if kind is None else pc.cast(array, kind, safe=False)
+        return array if kind is None else pc.cast(array, kind)
 
     def take(self, rows: np.ndarray | None) -> RawColumn:
         """The rows at the indices ``rows`` (int64[k]). None: all rows."""

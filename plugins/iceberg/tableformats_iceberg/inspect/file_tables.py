@@ -198,7 +198,7 @@ def _file_columns(snapshot: SnapshotView, entries: Entries, raw: AvroColumns) ->
         "key_metadata": raw[(DATA_FILE_ID, 131)].bytes_array(pa.binary()),
         "split_offsets": _list_column(raw, 132),
         "equality_ids": _field_ids(raw),
-        "sort_order_id": raw[(DATA_FILE_ID, 140)].int_array(pa.int32()),
+        "sort_order_id": _in_32_bits(raw[(DATA_FILE_ID, 140)].int_array(), "a sort order", raw, "sort_order_id"),
         "first_row_id": files["first_row_id"],
         "referenced_data_file": raw.strings((DATA_FILE_ID, 143), "referenced_data_file"),
         "content_offset": raw[(DATA_FILE_ID, 144)].int_array(),
@@ -225,10 +225,7 @@ def _map_column(raw: AvroColumns, name: str) -> pa.Array:
     if keys.null_count:
         raise CorruptMetadataError("a key of a map is null", path=raw.source, field=name)
     items = values.bytes_array(pa.binary()) if name in _BOUNDS else values.int_array()
-    try:
-        names = keys.int_array().cast(pa.int32())
-    except pa.ArrowInvalid:
-        raise CorruptMetadataError("a key of a map does not fit into 32 bits", path=raw.source, field=name) from None
+    names = _in_32_bits(keys.int_array(), "a key of a map", raw, name)
     return pa.MapArray.from_arrays(_offsets(raw, (DATA_FILE_ID, field_id)), names, items)
 
 
@@ -239,11 +236,16 @@ def _list_column(raw: AvroColumns, field_id: int) -> pa.Array:
 
 
 def _field_ids(raw: AvroColumns) -> pa.Array:
+    values = _in_32_bits(raw[(DATA_FILE_ID, 135, ELEMENT)].int_array(), "a field id", raw, "equality_ids")
+    return pa.ListArray.from_arrays(_offsets(raw, (DATA_FILE_ID, 135)), values)
+
+
+def _in_32_bits(values: pa.Array, what: str, raw: AvroColumns, field: str) -> pa.Array:
+    """int32[n]; writers may have stored 64 bits."""
     try:
-        return _list_column(raw, 135).cast(pa.list_(pa.int32()))
+        return values.cast(pa.int32())
     except pa.ArrowInvalid:
-        message = "a field id does not fit into 32 bits"
-        raise CorruptMetadataError(message, path=raw.source, field="equality_ids") from None
+        raise CorruptMetadataError(f"{what} does not fit into 32 bits", path=raw.source, field=field) from None
 
 
 def _file_sequence_numbers(entries: Entries, raw: AvroColumns, manifest: Manifest) -> pa.Array:
