@@ -183,7 +183,8 @@ class _Merge(Generic[Item]):
                 first = self._nodes[0]
             if first.is_running and not first.is_begun:  # the thread that should work on it is no more
                 self._work(first)
-                self._following()
+                with self._changed, suppress(RuntimeError):
+                    self._schedule()
 
     def _taken(self, node: _Node[Item]) -> list[Item]:
         if node.items:

@@ -318,6 +318,26 @@ def test_who_waits_leaves_work_that_has_begun_to_its_thread(monkeypatch: pytest.
     assert opened == found and found != [threading.get_ident()]
 
 
+def test_who_does_what_a_lost_thread_should_do_leaves_the_rest_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streams, "PATIENCE", 0.05)
+    opened: list[int] = []
+
+    def opener(number: int) -> OpenedSource[int]:
+        opened.append(threading.get_ident())
+        return OpenedSource([StreamPart(lambda _: iter([number]))])
+
+    merge = _Merge[int](lambda _: 1, threads=1, budget_bytes=100, ordered=True)
+    submit, lost = merge._pool.submit, iter([True])
+    monkeypatch.setattr(merge._pool, "submit", lambda *work: None if next(lost, False) else submit(*work))
+    merge.add([_Source[int](partial(opener, number)) for number in range(5)])
+    found: list[int] = []
+    while (taken := merge.take()) is not None:
+        found += taken
+    merge.close()
+    assert found == [0, 1, 2, 3, 4]
+    assert [one == threading.get_ident() for one in opened] == [True, False, False, False, False]
+
+
 @pytest.mark.parametrize("budget", [1, 3, 7])
 def test_a_part_is_put_aside_where_the_budget_is_used_up(budget: int) -> None:
     made: list[int] = []
