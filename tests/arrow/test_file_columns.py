@@ -72,7 +72,7 @@ def test_columns_are_made_once_for_files_that_are_alike(tmp_path: Path, monkeypa
 @pytest.mark.parametrize("most", [1, 64])
 def test_each_file_has_its_own_partition_values(most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """-0.0 is another value than 0.0, although they compare as equal."""
-    monkeypatch.setattr(reader, "_MOST_COLUMNS", most)
+    monkeypatch.setattr(reader, "_MOST_KINDS", most)
     values = [0.0, -0.0, 1.5, None, math.nan, -0.0, 0.0, 1.5]
     files = [
         FakeFile(write(tmp_path, pa.table({"id": [i]}), f"{i}.parquet"), 1, {1000: value})
@@ -133,6 +133,19 @@ def test_columns_are_read_at_once_where_most_small_files_have_a_match(
     apart, at_once = found.count([0]), found.count([0, 1])
     assert apart + at_once == 40 and found.count([1]) == apart - lacking - (0 if is_at_once else 1)
     assert (at_once > 0) is is_at_once and apart >= 16
+
+
+def test_small_files_of_all_partitions_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = [
+        FakeFile(write(tmp_path, pa.table({"id": [7, 8], "x": [i, i]}), f"{i}.parquet"), 2, {1000: float(i)})
+        for i in range(30)
+    ]
+    columns = [ID, PART, Field(3, "x", LONG)]
+    snapshot = snapshot_of(tmp_path, columns, files, specs=[identity_spec(0, (1000, PART))])
+    found = selections(monkeypatch)
+    expected = [{"id": 7, "part": float(i), "x": i} for i in range(30)]
+    assert snapshot.scan("id = 7").to_arrow().to_pylist() == expected
+    assert found == [[0], [1]] * 16 + [[0, 1]] * 14
 
 
 @pytest.mark.parametrize("dropped", [0, 1, 2, 16])

@@ -23,7 +23,7 @@ from .metadata_columns import MetadataReader
 from .projection import Resolver
 from .row_filter import RowFilter
 
-__all__ = ["FileColumns", "SelectedColumns", "identity_values"]
+__all__ = ["FileColumns", "SelectedColumns", "SmallFiles", "identity_values"]
 
 
 _TRIED_FILES = 16
@@ -34,8 +34,8 @@ _MOSTLY_MATCHING = 7 / 8
 """Of small files: what is saved where no row matches pays for about five files whose columns are read apart."""
 
 
-class FileTally:
-    """How many of the small files with the same columns turned out to be so."""
+class _Tally:
+    """How many files turned out to be so."""
 
     def __init__(self) -> None:
         self._tried = self._found = 0
@@ -49,6 +49,34 @@ class FileTally:
     def share(self) -> float | None:
         """None: too few files were tried."""
         return self._found / self._tried if self._tried >= _TRIED_FILES else None
+
+
+class SmallFiles:
+    """What was seen of the small files with the same columns and the same residual, whatever their partition values.
+
+    Attributes
+    ----------
+    dropped : _Tally
+        Those whose statistics say that no row matches.
+    matching : _Tally
+        Those in which a row matches.
+    """
+
+    def __init__(self) -> None:
+        self.dropped, self.matching = _Tally(), _Tally()
+
+    @property
+    def bounds_drop(self) -> bool:
+        """Whether their statistics are looked at.
+
+        Mostly the metadata have the same ones, and the plan has dropped all files that they can drop.
+        """
+        return self.dropped.share is None or self.dropped.share >= _FEWEST_DROPPED
+
+    @property
+    def mostly_match(self) -> bool:
+        """Whether most of them have a row that matches, so that all of their columns are read at once."""
+        return self.matching.share is not None and self.matching.share >= _MOSTLY_MATCHING
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,8 +122,6 @@ class FileColumns:
         Of the residual.
     stored_values : dict[int, tuple[Field, int]]
         The columns of the filter whose values are those of a leaf, see :meth:`Projection.stored_values`.
-    dropped, matching : FileTally
-        Of small files: those that their statistics dropped, and those that had a row that matches.
     """
 
     def __init__(
@@ -113,20 +139,6 @@ class FileColumns:
         self.filter = RowFilter(residual, scan.snapshot.schema.fields, self.resolver)
         self.stored_values = self.filter.projection.stored_values()
         self._selected: dict[frozenset[int], SelectedColumns] = {}
-        self.dropped, self.matching = FileTally(), FileTally()
-
-    @property
-    def bounds_drop_files(self) -> bool:
-        """Whether the statistics of small files are looked at.
-
-        Mostly the metadata have the same ones, and the plan has dropped all files that they can drop.
-        """
-        return self.dropped.share is None or self.dropped.share >= _FEWEST_DROPPED
-
-    @property
-    def mostly_match(self) -> bool:
-        """Whether most small files have a row that matches, so that all of their columns are read at once."""
-        return self.matching.share is not None and self.matching.share >= _MOSTLY_MATCHING
 
     def selected(self, file: DataFile, key_leaves: frozenset[int]) -> SelectedColumns:
         """The leaves to read of ``file``, whose equality deletes need ``key_leaves``."""

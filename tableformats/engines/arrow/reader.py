@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
+from typing import TypeVar
 
 import pyarrow as pa
 
@@ -24,7 +25,7 @@ from ...runtime.streams import OpenedSource, StreamPart, merged_streams
 from ...runtime.threads import thread_count
 from ...schema import Field
 from .deletes import DeleteLoader
-from .file_columns import FileColumns, identity_values
+from .file_columns import FileColumns, SmallFiles, identity_values
 from .file_rows import FileRows
 from .files.data_file import DataFile, typed_errors
 from .files.opening import open_data_file
@@ -34,8 +35,10 @@ __all__ = ["ReadOptions", "count_rows", "read_batches", "read_tasks"]
 MEMORY_BYTES = 512 << 20
 _STORE_THREADS = 32
 """The fewest threads for a store: they mostly wait for it."""
-_MOST_COLUMNS = 64
+_MOST_KINDS = 64
 """So many kinds of files are known at the same time: those of one partition mostly follow each other."""
+Key = TypeVar("Key", bound=Hashable)
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True)
@@ -120,6 +123,7 @@ class _Reader:
         self._options = options
         self._deletes = DeleteLoader(scan.snapshot.format_snapshot, scan.snapshot.schema)
         self._columns: dict[tuple[Hashable, ...], FileColumns] = {}
+        self._small_files: dict[tuple[Hashable, ...], SmallFiles] = {}
         self._residuals: dict[Expression, CompiledPredicate] = {}
 
     def batches(self, tasks: Iterable[ScanTask]) -> Iterator[pa.RecordBatch]:
@@ -150,21 +154,14 @@ class _Reader:
             return OpenedSource(parts, stack.pop_all().close)
 
     def _rows_of(self, file: DataFile, task: ScanTask) -> FileRows:
-        columns, residual = self._columns_of(file, task), self._compiled(task.residual)
-        snapshot = self._scan.snapshot.format_snapshot
-        return FileRows(file, task, snapshot, columns, self._fields, self._deletes, residual)
-
-    def _columns_of(self, file: DataFile, task: ScanTask) -> FileColumns:
-        """What is read of the file; made once for files that are alike, and twice where two threads need it first."""
-        constants = identity_values(self._scan.snapshot.format_snapshot, task)
-        key = (file.root, task.residual, *((id, *_identity_of(value)) for id, value in constants.items()))
-        found = self._columns.get(key)
-        if found is None:
-            found = FileColumns(file, self._scan, self._fields, task.residual, constants)
-            if len(self._columns) >= _MOST_COLUMNS:
-                self._columns = {}
-            self._columns[key] = found
-        return found
+        snapshot, residual = self._scan.snapshot.format_snapshot, task.residual
+        constants = identity_values(snapshot, task)
+        kind = (file.root, residual)
+        key = (*kind, *((id, *_identity_of(value)) for id, value in constants.items()))
+        columns = _kept(self._columns, key, lambda: FileColumns(file, self._scan, self._fields, residual, constants))
+        small_files = _kept(self._small_files, kind, SmallFiles)
+        compiled = self._compiled(residual)
+        return FileRows(file, task, snapshot, columns, small_files, self._fields, self._deletes, compiled)
 
     def _compiled(self, residual: Expression) -> CompiledPredicate | None:
         """Tasks share residuals, so each is compiled once; twice where two threads need it first."""
@@ -173,6 +170,16 @@ class _Reader:
         if residual not in self._residuals:
             self._residuals[residual] = CompiledPredicate(residual)
         return self._residuals[residual]
+
+
+def _kept(known: dict[Key, Value], key: Key, make: Callable[[], Value]) -> Value:
+    """What is known of a kind of files; made once, and twice where two threads need it first."""
+    found = known.get(key)
+    if found is None:
+        if len(known) >= _MOST_KINDS:
+            known.clear()
+        found = known.setdefault(key, make())
+    return found
 
 
 def _identity_of(value: pa.Scalar) -> tuple[Hashable, ...]:
