@@ -31,7 +31,8 @@ from .table_text import markdown, write
 
 PAGE = "row_shapes.md"
 READERS = ("ours, Delta", "pyarrow.dataset", "duckdb", "polars")
-ROUNDS = 1 if QUICK else 3
+ROUNDS, MORE_ROUNDS = (1, 1) if QUICK else (3, 9)
+"""More for tables of a few million rows."""
 
 
 @dataclass(frozen=True)
@@ -55,12 +56,18 @@ class Shape:
     of: Callable[[int, int], pa.Table]
     partitioned_by: tuple[str, ...] = ()
 
+    @property
+    def rounds(self) -> int:
+        """How often each question is asked."""
+        return MORE_ROUNDS if self.files * self.rows < 10_000_000 else ROUNDS
+
     def questions(self) -> list[Question]:
-        """All rows, and a hundredth of them: here and there, and together."""
+        """All rows, of all columns and of two, and a hundredth of them: here and there, and together."""
         count = self.files * self.rows // 100
         here = ds.field("amount") > 9_900
         return [
             Question("all columns"),
+            Question("two columns", ("id", "amount")),
             Question("1 % here and there", None, "amount > 9900", here),
             Question("1 % together", None, f"id < {count}", ds.field("id") < count),
         ]
@@ -171,7 +178,6 @@ def text(results: dict[str, dict[str, list[list[str]]]], memory: list[list[str]]
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--write", action="store_true", help=f"put the tables into {PAGE}")
-    parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--stream", metavar="PATH", help="print the memory of a stream of the table")
     parser.add_argument("--memory", type=int, metavar="MIB", default=512)
     parsed = parser.parse_args(arguments)
@@ -181,7 +187,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     results = {}
     for shape in SHAPES:
         table = shape_table(shape)
-        found = {q.name: measure(table, q, READERS, parsed.rounds) for q in shape.questions()}
+        found = {q.name: measure(table, q, READERS, shape.rounds) for q in shape.questions()}
         results[shape.name] = {name: figures(name, measured, READERS) for name, measured in found.items()}
         print(shape.name, flush=True)
     page = text(results, memory_rows())
