@@ -71,6 +71,9 @@ def test_chosen_rows(column: RawColumn, values: list[Any]) -> None:
         assert found.width == column.width
 
 
-def test_numbers_that_do_not_fit_wrap() -> None:
-    """Avro's int may hold what Iceberg's does not: nobody is told of it here."""
-    assert numbers(2**32 + 5).int_array(pa.int32()).to_pylist() == [5]
+@pytest.mark.parametrize("number", [2**31, 2**32 + 5, -(2**31) - 1])
+def test_numbers_that_do_not_fit_are_refused(number: int) -> None:
+    """Avro's int may hold what Iceberg's does not."""
+    with pytest.raises(pa.ArrowInvalid, match="not in range"):
+        numbers(number).int_array(pa.int32())
+    assert numbers(2**31 - 1, -(2**31)).int_array(pa.int32()).to_pylist() == [2**31 - 1, -(2**31)]

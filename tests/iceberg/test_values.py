@@ -275,7 +275,7 @@ def test_chosen_rows_of_a_column_are_those_of_a_list(rows: list[int] | None) -> 
     for numbers in ([7, -1, 2**62, 0], [7, None, 0, -5], [None] * 4):
         taken, wanted = raw_ints(numbers).take(indices), [numbers[row] for row in chosen]
         assert taken.int_array().to_pylist() == wanted
-        assert taken.int_array(pa.float64()).to_pylist() == wanted
+        assert taken.int_array(pa.decimal128(19)).to_pylist() == wanted
         assert taken.integers(-9).tolist() == [-9 if number is None else number for number in wanted]
         assert (len(taken), taken.null_count, taken.is_bytes) == (len(wanted), wanted.count(None), False)
         assert taken.valid.tolist() == [number is not None for number in wanted]
