@@ -204,7 +204,7 @@ class _Merge(Generic[Item]):
         return next((node for node in candidates if node.items or node.has_ended), None)
 
     def _wake(self) -> None:
-        """Wake the consumer where it need not wait any more: each time costs as much as some work does."""
+        """Wake the consumer where it need not wait any more. Waking it for nothing would take time from the others."""
         if not self._nodes or self._ready() is not None:
             self._changed.notify()
 

@@ -27,11 +27,11 @@ __all__ = ["FileColumns", "SelectedColumns", "SmallFiles", "identity_values"]
 
 
 _TRIED_FILES = 16
-"""So many small files are tried."""
+"""So many small files are read before anything is decided by what was seen of them."""
 _FEWEST_DROPPED = 1 / 8
-"""Of small files: a file that is dropped saves about three looks at statistics."""
+"""Of small files: one that is dropped is not read, which takes longer than some looks at statistics."""
 _MOSTLY_MATCHING = 7 / 8
-"""Of small files: what is saved where no row matches pays for about five files whose columns are read apart."""
+"""Of small files: one without a match saves most of its columns, which pays for some that are read in two passes."""
 
 
 class _Tally:

@@ -1,4 +1,4 @@
-"""The filter of a scan over rows of one data file.
+"""The filter of a scan over rows of data files that store their columns alike.
 
 A column whose texts are codes of a dictionary is tested once for each text of the dictionary, and each row takes the
 answer for its code.
@@ -50,7 +50,7 @@ class _TextCondition:
 
 
 class RowFilter:
-    """Evaluates a predicate for rows of one file; on several threads.
+    """Evaluates a predicate for rows of files with the same columns; on several threads.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class RowFilter:
     fields : sequence of Field
         The columns of the table.
     resolver : Resolver
-        Of the file.
+        Of the files.
     """
 
     def __init__(self, predicate: ex.Expression, fields: Sequence[Field], resolver: Resolver) -> None:
