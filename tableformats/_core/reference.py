@@ -477,6 +477,14 @@ def drop_from_runs(runs: Int64, dropped: Int64, out: Int64) -> int:
     return len(found)
 
 
+def find_runs(mask: UInt8, first: int, out: Int64) -> int:
+    _expect(len(out), (len(mask) + 1) // 2, "out")
+    _expect(out.shape[1], 2, "a run of out")
+    found = _runs_of([first + row for row in np.flatnonzero(mask & 1).tolist()])
+    out[: len(found)] = np.array(found, np.int64).reshape(-1, 2)
+    return len(found)
+
+
 def _runs_of(rows: list[int]) -> list[tuple[int, int]]:
     """Rows, which ascend, as runs of those that follow each other."""
     edges = [i for i in range(len(rows) + 1) if i in (0, len(rows)) or rows[i] != rows[i - 1] + 1]

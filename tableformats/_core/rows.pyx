@@ -1,4 +1,4 @@
-"""Deleted rows: runs of rows, and the buffers of an Arrow column, without the rows at some positions.
+"""Runs of rows; and the buffers of an Arrow column without the rows at some positions.
 
 Few rows are deleted as a rule, so what lies between two of them is copied in one go, and nothing is done for each row
 that stays.
@@ -19,10 +19,14 @@ Cost: O(bytes copied + m), with the GIL released. The arrays must not change dur
 Source: Arrow columnar format, "Fixed-Size Primitive Layout", "Variable-size Binary Layout".
 """
 
-from libc.stdint cimport INT64_MAX, int32_t, int64_t, uint8_t
+from libc.stdint cimport INT64_MAX, int32_t, int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy
 
 from tableformats._core.arrays cimport expect, expect_offsets, offset_t
+
+cdef extern from "tf_bytes.h" nogil:
+    uint64_t tf_load64(const uint8_t *p)
+    unsigned tf_trailing_zeros(uint64_t v)
 
 
 cdef int expect_positions(const int64_t[::1] dropped, int64_t rows) except -1:
@@ -160,3 +164,40 @@ def drop_from_runs(const int64_t[:, ::1] runs not None, const int64_t[::1] dropp
                 out[found, 0], out[found, 1] = start, stop
                 found += 1
     return found
+
+
+def find_runs(const uint8_t[::1] mask not None, int64_t first, int64_t[:, ::1] out not None):
+    """The runs of marked rows: they begin ``out`` (int64[(n + 1) // 2, 2]); returns how many they are.
+
+    What follows them in ``out`` is arbitrary. ``mask`` is uint8[n]: 1 for a row that is marked, 0 for the others. Its
+    first row has the position ``first``.
+    """
+    cdef int64_t size = mask.shape[0], at = 0
+    cdef const uint8_t *source = &mask[0] if size else NULL
+    cdef uint64_t word, edges, before = 0
+    cdef Py_ssize_t found = 0
+    cdef int i
+    expect(out.shape[0], (size + 1) // 2, "out")
+    expect(out.shape[1], 2, "a run of out")
+    if size == 0:
+        return 0
+    cdef int64_t *ends = &out[0, 0]
+    with nogil:
+        while at < size:
+            if at + 8 <= size:
+                word = tf_load64(source + at) & <uint64_t>0x0101010101010101
+            else:
+                word = 0
+                for i in range(<int>(size - at)):
+                    word |= <uint64_t>(source[at + i] & 1) << 8 * i
+            edges = word ^ (word << 8 | before)  # the rows that are marked where the one before is not, or the reverse
+            while edges:
+                ends[found] = first + at + (tf_trailing_zeros(edges) >> 3)
+                found += 1
+                edges &= edges - 1
+            before = word >> 56
+            at += 8
+        if found & 1:
+            ends[found] = first + size
+            found += 1
+    return found // 2

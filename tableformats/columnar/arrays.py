@@ -108,6 +108,15 @@ def _shared(value: pa.Scalar) -> pa.Array:
     return pa.repeat(value, _SHARED)
 
 
+def scratch(n: int, dtype: type[np.generic]) -> np.ndarray:
+    """``np.empty(n, dtype)`` in Arrow's memory: a large array that is dropped soon.
+
+    The C library returns such memory to the system, and each page of it takes a fault when it comes from there again.
+    """
+    size = np.dtype(dtype).itemsize
+    return np.frombuffer(pa.allocate_buffer(max(n, 1) * size), dtype, n)
+
+
 def distinct(values: np.ndarray) -> list[Any]:
     """The distinct numbers among ``values`` (any[n]), ascending."""
     # Without a further output np.unique imports numpy.ma, which takes longer than a small plan can afford.

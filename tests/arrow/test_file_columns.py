@@ -11,6 +11,7 @@ import pytest
 
 from tableformats.engines.arrow import reader
 from tableformats.engines.arrow.file_columns import FileColumns
+from tableformats.engines.arrow.files import page_reads
 from tableformats.engines.arrow.files.footers import ParquetFooter
 from tableformats.engines.arrow.files.parquet import ParquetFile
 from tableformats.errors import CorruptMetadataError
@@ -180,3 +181,29 @@ def test_files_of_several_row_groups_are_not_small(tmp_path: Path, monkeypatch: 
     assert [0, 1] in found and len(found) <= 80
     assert snapshot.scan("id = 7").to_arrow().column("x").to_pylist() == [3.0] * 40
     assert found[-2:] == [[0], [1]]
+
+
+@pytest.mark.parametrize(("ordered", "looks"), [(0, 4), (1, 9), (24, 24)])
+def test_statistics_of_pages_are_looked_at_while_they_leave_some_out(
+    ordered: int, looks: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the first ``ordered`` of 24 files the values ascend. In the others each page has high and low ones."""
+    monkeypatch.setattr(page_reads, "_FEWEST_ROWS", 1)
+    monkeypatch.setattr(reader, "thread_count", lambda: 1)
+    groups = [list(range(100)) if i < ordered else [n % 10 * 10 for n in range(100)] for i in range(24)]
+    paths = [str(tmp_path / f"{i}.parquet") for i in range(24)]
+    for path, ids in zip(paths, groups, strict=True):
+        pq.write_table(pa.table({"id": ids}), path, data_page_size=1, write_batch_size=10, use_dictionary=False)
+    looked: list[str] = []
+    bounds = ParquetFile.page_bounds
+
+    def page_bounds(file, part, leaves):  # type: ignore[no-untyped-def]
+        looked.append(file.path)
+        return bounds(file, part, leaves)
+
+    monkeypatch.setattr(ParquetFile, "page_bounds", page_bounds)
+    found = (
+        snapshot_of(tmp_path, [ID], [FakeFile(path, 100) for path in paths]).scan("id < 7").to_arrow()["id"].to_pylist()
+    )
+    assert found == [n for group in groups for n in group if n < 7]
+    assert len(looked) == looks

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from types import ModuleType
 
 import numpy as np
@@ -95,6 +96,28 @@ def test_runs(rows: ModuleType, wanted: list[bool], gone: set[int], first: int) 
     left = [first + row for row, is_wanted in enumerate(wanted) if is_wanted and row not in gone]
     assert [row for start, stop in found for row in range(start, stop)] == left
     assert all(start < stop for start, stop in found)
+
+
+@given(marked=st.lists(st.booleans(), max_size=40), first=st.sampled_from([0, 3, 2**40]))
+@settings(max_examples=examples(200), deadline=None)
+def test_runs_of_marked_rows(rows: ModuleType, marked: list[bool], first: int) -> None:
+    out = np.empty(((len(marked) + 1) // 2, 2), np.int64)
+    found = out[: rows.find_runs(np.array(marked, np.uint8), first, out)].tolist()
+    assert [row for start, stop in found for row in range(start, stop)] == [
+        first + i for i, is_in in enumerate(marked) if is_in
+    ]
+    assert all(start < stop for start, stop in found)
+    assert all(stop < start for (_, stop), (start, _) in pairwise(found))
+
+
+def test_what_is_refused_of_marks(rows: ModuleType) -> None:
+    """Only the lowest bit of a mark counts, so that there is always room for all runs."""
+    out = np.empty((4, 2), np.int64)
+    assert rows.find_runs(np.array([255, 2, 3, 4, 5, 6, 7, 0], np.uint8), 0, out) == 4
+    assert out.tolist() == [[0, 1], [2, 3], [4, 5], [6, 7]]
+    for wrong in (out[:3], np.empty((4, 3), np.int64)):
+        with pytest.raises(ValueError, match=r"\bout\b|a run of out"):
+            rows.find_runs(np.zeros(8, np.uint8), 0, wrong)
 
 
 def test_what_is_refused_of_runs(rows: ModuleType) -> None:

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from tableformats.io._thrift_write import write_struct
 from tableformats.io.parquet import data_pages
-from tableformats.io.parquet._page_values import read_codes, read_levels
+from tableformats.io.parquet._page_values import find_values
+from tableformats.io.parquet._rle import read_codes
 from tableformats.io.parquet._texts import coded_places, copy_texts, plain_places, plain_texts
 from tableformats.io.parquet.data_pages import (
     StoredPage,
@@ -80,6 +81,16 @@ def test_codes_of_every_width(data: st.DataObject) -> None:
         read_codes(bytes([bits]) + stored, np.zeros(len(values) + 1, np.uint32))
 
 
+def read_levels(stored: bytes, out: npt.NDArray[np.uint8]) -> int:
+    """The definition levels of a page of version 2: how many are 1."""
+    one = page(3, len(stored), stored, f1=len(out), f2=0, f3=len(out), f4=0, f5=len(stored), f6=0)
+    one.cached = memoryview(b"")
+    starts, counts = np.full((2, 1), -7)
+    find_values([one], True, starts, counts, out)
+    assert starts.tolist() == [0]
+    return int(counts[0])
+
+
 @settings(max_examples=examples(200), deadline=None)
 @given(st.data())
 def test_levels(data: st.DataObject) -> None:
@@ -137,32 +148,86 @@ def test_plain_texts(texts: list[bytes | None], data: st.DataObject) -> None:
             plain_places(values[:-1], len(texts), defined, chosen, starts, ends)
 
 
+def stored_page(texts: Sequence[bytes | None], prefix: bytes = b"") -> StoredPage:
+    """A page of texts that is decompressed already, with something before the texts."""
+    found = page(0, 0, b"", f1=len(texts), f2=0, f3=3)
+    found.cached = memoryview(
+        prefix + b"".join(struct.pack("<i", len(text)) + text for text in texts if text is not None)
+    )
+    return found
+
+
 @settings(max_examples=examples(400), deadline=None)
-@given(TEXTS, st.binary(max_size=20), st.integers(0, 40), st.data())
-def test_copied_plain_texts(texts: list[bytes | None], before: bytes, room: int, data: st.DataObject) -> None:
+@given(
+    st.lists(st.tuples(TEXTS, st.binary(max_size=3)), max_size=3), st.binary(max_size=20), st.integers(0, 40), st.data()
+)
+def test_copied_plain_texts(
+    stored: list[tuple[list[bytes | None], bytes]], before: bytes, room: int, data: st.DataObject
+) -> None:
+    pages, starts = [stored_page(*one) for one in stored], np.array([len(prefix) for _, prefix in stored], np.int64)
+    texts = [text for some, _ in stored for text in some]
     chosen = data.draw(masks(len(texts)))
     defined = None if None not in texts else np.array([text is not None for text in texts], np.uint8)
     wanted = [text or b"" for i, text in enumerate(texts) if chosen is None or chosen[i]]
-    values = b"".join(struct.pack("<i", len(text)) + text for text in texts if text is not None)
     offsets = np.full(len(wanted) + 1, len(before), np.int32)
     out = np.frombuffer(bytearray(before + bytes(sum(map(len, wanted)) + room)), np.uint8)
-    plain_texts(values, len(texts), defined, chosen, offsets, out)
+    plain_texts(pages, starts, defined, chosen, offsets, out)
     end = int(offsets[-1])
     assert out.tobytes()[:end] == before + b"".join(wanted)
     assert np.diff(offsets).tolist() == list(map(len, wanted))
-    if values:
-        with pytest.raises(ValueError, match="the texts of a page end after"):
-            plain_texts(values[:-1], len(texts), defined, chosen, offsets, out)
     if any(wanted):
         with pytest.raises(ValueError, match="the texts of a page end after"):
-            plain_texts(values, len(texts), defined, chosen, offsets, out[: end - 1])
+            plain_texts(pages, starts, defined, chosen, offsets, out[: end - 1])
     for wrong in (offsets[:-1], np.append(offsets, offsets[-1:])):
         with pytest.raises(ValueError, match="offsets has"):
-            plain_texts(values, len(texts), defined, chosen, wrong, out)
+            plain_texts(pages, starts, defined, chosen, wrong, out)
+    if len(pages):
+        with pytest.raises(ValueError, match="starts has"):
+            plain_texts(pages, starts[:-1], defined, chosen, offsets, out)
+        for place in (-1, len(pages[-1].cached) + 1):
+            starts[-1] = place
+            with pytest.raises(ValueError, match="its values begin outside of it"):
+                plain_texts(pages, starts, defined, chosen, offsets, out)
+        starts[-1] = len(stored[-1][1])
+        if len(pages[-1].cached) > starts[-1]:
+            pages[-1].cached = pages[-1].cached[:-1]
+            with pytest.raises(ValueError, match="the texts of a page end after"):
+                plain_texts(pages, starts, defined, chosen, offsets, out)
+        pages[-1].cached = None
+        with pytest.raises(ValueError, match="a page was not decompressed"):
+            plain_texts(pages, starts, defined, chosen, offsets, out)
     for start in (-1, len(out) + 1):
         offsets[0] = start
         with pytest.raises(ValueError, match="out has no room"):
-            plain_texts(values, len(texts), defined, chosen, offsets, out)
+            plain_texts(pages, starts, defined, chosen, offsets, out)
+
+
+def test_where_values_begin() -> None:
+    """Behind the length and the levels of version 1; of version 2 the levels are not part of what is compressed."""
+    levels = repeated(1, 3, 1)
+    first = page(0, 0, b"", f1=3, f2=0, f3=3)
+    first.cached = memoryview(struct.pack("<i", len(levels)) + levels + b"values")
+    second = page(3, 9, packed([1, 0], 1), f1=2, f2=0, f3=2, f4=0, f5=2, f6=0)
+    second.cached = memoryview(b"more")
+    starts, counts, found = *np.full((2, 2), -7), np.full(5, 9, np.uint8)
+    find_values([first, second], True, starts, counts, found)
+    assert (starts.tolist(), counts.tolist(), found.tolist()) == ([6, 0], [3, 1], [1, 1, 1, 1, 0])
+    find_values([first, second], False, starts, counts, found[:0])
+    assert (starts.tolist(), counts.tolist()) == ([0, 0], [3, 2])
+    for wrong in (
+        (starts[:1], counts, found, True),
+        (starts, counts[:1], found, True),
+        (starts, counts, found[:4], True),
+        (starts, counts, found, False),
+    ):
+        with pytest.raises(ValueError, match="entries where"):
+            find_values([first, second], wrong[3], *wrong[:3])
+    second.cached = None
+    with pytest.raises(ValueError, match="a page was not decompressed"):
+        find_values([first, second], True, starts, counts, found)
+    first.cached = first.cached[:5]
+    with pytest.raises(ValueError, match="the levels of a page are longer than the page"):
+        find_values([first], True, starts[:1], counts[:1], found[:3])
 
 
 @settings(max_examples=examples(300), deadline=None)

@@ -23,59 +23,62 @@ from .metadata_columns import MetadataReader
 from .projection import Resolver
 from .row_filter import RowFilter
 
-__all__ = ["FileColumns", "SelectedColumns", "SmallFiles", "identity_values"]
+__all__ = ["FileColumns", "SeenFiles", "SelectedColumns", "identity_values"]
 
 
 _TRIED_FILES = 16
 """So many small files are read before anything is decided by what was seen of them."""
+_TRIED_ROW_GROUPS = 4
+"""The same for row groups that are read by pages."""
 _FEWEST_DROPPED = 1 / 8
-"""Of small files: one that is dropped is not read, which takes longer than some looks at statistics."""
+"""Of small files, and of row groups: one that is not read as a whole saves more time than some looks at statistics."""
 _MOSTLY_MATCHING = 7 / 8
 """Of small files: one without a match saves most of its columns, which pays for some that are read in two passes."""
 
 
 class _Tally:
-    """How many files turned out to be so."""
+    """How many files or row groups turned out to be so; ``fewest`` are tried before their share is known."""
 
-    def __init__(self) -> None:
+    def __init__(self, fewest: int) -> None:
+        self._fewest = fewest
         self._tried = self._found = 0
 
     def add(self, is_found: bool) -> None:
-        """Count a file. Several threads may count; one may get lost then."""
+        """Count one. Several threads may count; one may get lost then."""
         self._tried += 1
         self._found += is_found
 
     @property
     def share(self) -> float | None:
-        """None: too few files were tried."""
-        return self._found / self._tried if self._tried >= _TRIED_FILES else None
+        """None: too few were tried."""
+        return self._found / self._tried if self._tried >= self._fewest else None
+
+    @property
+    def is_worth_trying(self) -> bool:
+        """Whether enough of them turn out to be so, or too few were tried."""
+        return self.share is None or self.share >= _FEWEST_DROPPED
 
 
-class SmallFiles:
-    """What was seen of the small files with the same columns and the same residual, whatever their partition values.
+class SeenFiles:
+    """What was seen of the files with the same columns and the same residual, whatever their partition values.
 
     Attributes
     ----------
     dropped : _Tally
-        Those whose statistics say that no row matches.
+        Small files whose statistics say that no row matches. Mostly the metadata have the same ones, and the plan has
+        dropped all files that they can drop.
     matching : _Tally
-        Those in which a row matches.
+        Small files in which a row matches.
+    cut : _Tally
+        Row groups of which the statistics of pages leave some rows out.
     """
 
     def __init__(self) -> None:
-        self.dropped, self.matching = _Tally(), _Tally()
-
-    @property
-    def bounds_drop(self) -> bool:
-        """Whether their statistics are looked at.
-
-        Mostly the metadata have the same ones, and the plan has dropped all files that they can drop.
-        """
-        return self.dropped.share is None or self.dropped.share >= _FEWEST_DROPPED
+        self.dropped, self.matching, self.cut = _Tally(_TRIED_FILES), _Tally(_TRIED_FILES), _Tally(_TRIED_ROW_GROUPS)
 
     @property
     def mostly_match(self) -> bool:
-        """Whether most of them have a row that matches, so that all of their columns are read at once."""
+        """Whether most small files have a row that matches, so that all of their columns are read at once."""
         return self.matching.share is not None and self.matching.share >= _MOSTLY_MATCHING
 
 

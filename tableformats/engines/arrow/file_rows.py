@@ -25,7 +25,7 @@ from ...pruning.column_ranges import BoundsRangeSource, ranges_of
 from ...pruning.compiled_predicate import NONE, CompiledPredicate
 from ...schema import Field, arrow_field
 from .deletes import DeleteLoader, deleted_positions, positions_within
-from .file_columns import FileColumns, SmallFiles
+from .file_columns import FileColumns, SeenFiles
 from .files.column_tree import Selection
 from .files.data_file import DataFile, FilePart, typed_errors
 from .files.sought_values import sought_values
@@ -66,8 +66,8 @@ class FileRows:
     snapshot : FormatSnapshot
     columns : FileColumns
         What is read of the file.
-    small_files : SmallFiles
-        What was seen of files like this one, if it is small.
+    seen_files : SeenFiles
+        What was seen of files like this one.
     fields : Sequence[Field]
         The columns to return.
     deletes : DeleteLoader
@@ -87,7 +87,7 @@ class FileRows:
         task: ScanTask,
         snapshot: FormatSnapshot,
         columns: FileColumns,
-        small_files: SmallFiles,
+        seen_files: SeenFiles,
         fields: Sequence[Field],
         deletes: DeleteLoader,
         residual: CompiledPredicate | None = None,
@@ -96,9 +96,9 @@ class FileRows:
         self._keys = deletes.equality_filters(task, columns.resolver)
         self._positions = deleted_positions(snapshot, task, file.num_rows)
         selected = columns.selected(file, frozenset().union(*(f.projection.leaves for f in self._keys)))
-        is_read_at_once = file.is_small and residual is not None and small_files.mostly_match
+        is_read_at_once = file.is_small and residual is not None and seen_files.mostly_match
         self.selection, self._apart = selected.all, None if is_read_at_once else selected.apart
-        self._residual, self._small_files = residual, small_files
+        self._residual, self._seen_files = residual, seen_files
 
     def parts(self) -> list[FilePart]:
         """The parts of the file that may hold a matching row, in order. Raises as :meth:`DataFile.parts` does."""
@@ -106,11 +106,11 @@ class FileRows:
 
     def _row_groups_without_match(self) -> frozenset[int]:
         """The row groups in which no row can make the residual TRUE. Deletes only take rows away."""
-        if self._file.is_small and not self._small_files.bounds_drop:
+        if self._file.is_small and not self._seen_files.dropped.is_worth_trying:
             return frozenset()
         found = self._found_without_match()
         if self._file.is_small:
-            self._small_files.dropped.add(bool(found))
+            self._seen_files.dropped.add(bool(found))
         return found
 
     def _found_without_match(self) -> frozenset[int]:
@@ -133,13 +133,15 @@ class FileRows:
 
     def _page_runs(self, part: FilePart) -> npt.NDArray[np.int64]:
         """The runs of rows of ``part`` (see :mod:`.row_runs`) that may match, by the statistics of its pages."""
-        stored = self._columns.stored_values
-        found = self._file.page_bounds(part, stored) if self._residual is not None and stored else None
+        stored, found = self._columns.stored_values, None
+        if self._residual is not None and stored and self._seen_files.cut.is_worth_trying:
+            found = self._file.page_bounds(part, stored)
         if found is None:
             return np.array([[part.first, part.first + part.num_rows]], np.int64)
         bounds, starts = found
         with typed_errors(self._task.path):
             may_match = self._may_match(bounds, pa.array(np.diff(starts)))
+        self._seen_files.cut.add(not may_match.all())
         return joined_runs(starts, may_match)
 
     def _stored(
@@ -173,7 +175,7 @@ class FileRows:
             has_match = True
             yield batch
         if self._file.is_small and self._residual is not None:
-            self._small_files.matching.add(has_match)
+            self._seen_files.matching.add(has_match)
 
     def _batches(self, part: FilePart, is_alone: bool) -> Iterator[pa.RecordBatch]:
         if self._apart is not None and self._is_gain(part, self._apart[1]):

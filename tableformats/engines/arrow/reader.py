@@ -25,7 +25,7 @@ from ...runtime.streams import OpenedSource, StreamPart, merged_streams
 from ...runtime.threads import thread_count
 from ...schema import Field
 from .deletes import DeleteLoader
-from .file_columns import FileColumns, SmallFiles, identity_values
+from .file_columns import FileColumns, SeenFiles, identity_values
 from .file_rows import FileRows
 from .files.data_file import DataFile, typed_errors
 from .files.opening import open_data_file
@@ -123,7 +123,7 @@ class _Reader:
         self._options = options
         self._deletes = DeleteLoader(scan.snapshot.format_snapshot, scan.snapshot.schema)
         self._columns: dict[tuple[Hashable, ...], FileColumns] = {}
-        self._small_files: dict[tuple[Hashable, ...], SmallFiles] = {}
+        self._seen_files: dict[tuple[Hashable, ...], SeenFiles] = {}
         self._residuals: dict[Expression, CompiledPredicate] = {}
 
     def batches(self, tasks: Iterable[ScanTask]) -> Iterator[pa.RecordBatch]:
@@ -159,9 +159,9 @@ class _Reader:
         kind = (file.root, residual)
         key = (*kind, *((id, *_identity_of(value)) for id, value in constants.items()))
         columns = _kept(self._columns, key, lambda: FileColumns(file, self._scan, self._fields, residual, constants))
-        small_files = _kept(self._small_files, kind, SmallFiles)
+        seen_files = _kept(self._seen_files, kind, SeenFiles)
         compiled = self._compiled(residual)
-        return FileRows(file, task, snapshot, columns, small_files, self._fields, self._deletes, compiled)
+        return FileRows(file, task, snapshot, columns, seen_files, self._fields, self._deletes, compiled)
 
     def _compiled(self, residual: Expression) -> CompiledPredicate | None:
         """Tasks share residuals, so each is compiled once; twice where two threads need it first."""

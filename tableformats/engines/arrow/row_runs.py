@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from ..._core.rows import drop_from_runs
+from ..._core.rows import drop_from_runs, find_runs
+from ...columnar.arrays import scratch
 from ...dataclass import dataclass
 from ...io.parquet.page_values import mark_runs
 from ...runtime.concurrency import cached_property
@@ -28,6 +29,7 @@ __all__ = [
     "in_step",
     "joined_runs",
     "runs_of",
+    "runs_where",
     "without_positions",
 ]
 
@@ -56,8 +58,7 @@ class MatchingRows:
     @classmethod
     def of_mask(cls, first: int, matches: npt.NDArray[np.bool_], rows: pa.StructArray) -> MatchingRows:
         """The rows that match."""
-        edges = np.flatnonzero(np.diff(matches, prepend=False, append=False))
-        return cls(first, len(matches), edges.reshape(-1, 2) + first, rows)
+        return cls(first, len(matches), runs_where(matches, first), rows)
 
     @classmethod
     def without(cls, first: int, count: int, dropped: npt.NDArray[np.int64], rows: pa.StructArray) -> MatchingRows:
@@ -118,18 +119,25 @@ def in_blocks(matching: Iterable[MatchingRows], rows: int) -> Iterator[list[Matc
 
 def runs_of(matching: Sequence[MatchingRows]) -> npt.NDArray[np.int64]:
     """The runs of the matching rows of batches; at least one."""
-    if len(matching) == 1:
-        return matching[0].runs
-    runs = np.concatenate([found.runs for found in matching])
-    is_apart = runs[1:, 0] != runs[:-1, 1]
-    starts, stops = runs[1:, 0][is_apart], runs[:-1, 1][is_apart]
-    return np.stack([np.append(runs[0, 0], starts), np.append(stops, runs[-1, 1])], axis=1)
+    runs = [matching[0].runs]
+    for found in matching[1:]:
+        last, more = runs[-1], found.runs
+        if last[-1, 1] == more[0, 0]:
+            more = more.copy()
+            more[0, 0], runs[-1] = last[-1, 0], last[:-1]
+        runs.append(more)
+    return np.concatenate(runs)
+
+
+def runs_where(wanted: npt.NDArray[np.bool_], first: int = 0) -> npt.NDArray[np.int64]:
+    """The runs of the rows from ``first`` on that are wanted."""
+    out = scratch((len(wanted) + 1) // 2 * 2, np.int64).reshape(-1, 2)
+    return out[: find_runs(wanted.view(np.uint8), first, out)].copy()
 
 
 def joined_runs(starts: npt.NDArray[np.int64], wanted: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
     """The runs that are wanted of those that begin at ``starts[:-1]``, joined where they follow each other."""
-    edges = np.flatnonzero(np.diff(wanted.astype(np.int8), prepend=0, append=0))
-    return starts[edges].reshape(-1, 2)
+    return starts[runs_where(wanted)]
 
 
 def both_dropped(first: npt.NDArray[np.int64], then: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

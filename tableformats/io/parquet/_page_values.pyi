@@ -9,14 +9,12 @@ from .data_pages import StoredPage
 
 UInt8 = npt.NDArray[np.uint8]
 Int64 = npt.NDArray[np.int64]
-UInt32 = npt.NDArray[np.uint32]
 Buffer = bytes | memoryview | UInt8
 
-def read_levels(data: Buffer, out: UInt8) -> int: ...
-def read_codes(data: Buffer, out: UInt32) -> None: ...
 def decompress_pages(
     pages: list[StoredPage], into: Callable[[memoryview, memoryview], int], room: memoryview
 ) -> None: ...
+def find_values(pages: list[StoredPage], is_optional: bool, starts: Int64, counts: Int64, levels: UInt8) -> None: ...
 def read_fixed_width(
     pages: list[StoredPage],
     into: Callable[[memoryview, memoryview], int] | None,

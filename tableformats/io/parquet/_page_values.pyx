@@ -1,4 +1,4 @@
-"""Values of Parquet data pages: definition levels, codes of a dictionary, and values of one width. See ``page_values``.
+"""Values of Parquet data pages: where they are, and those of one width. See ``page_values`` and ``fixed_width``.
 
 Raises, everywhere
 ------------------
@@ -8,22 +8,23 @@ ValueError
 Notes
 -----
 Cost: O(rows) and O(bytes copied), with the GIL released. Nothing outside of the arrays is read or written, whatever
-the bytes are. Source: Parquet format, Encodings.md, "Plain", "Dictionary Encoding" and "Run Length Encoding /
-Bit-Packing Hybrid".
+the bytes are. Source: Parquet format, Encodings.md, "Plain" and "Dictionary Encoding"; README.md, "Data Pages".
 """
 
-from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.string cimport memcpy, memmove, memset
 
 import numpy as np
 
+from tableformats.columnar.arrays import scratch
+
 from tableformats._core.arrays cimport expect
 from tableformats.io.parquet._key_drop cimport KeyDrop
 from tableformats.io.parquet._page_heads cimport PageHead
+from tableformats.io.parquet._rle cimport decode_codes, decode_levels, expect_codes, expect_levels
 
 cdef extern from "tf_bytes.h" nogil:
     uint32_t tf_load32(const uint8_t *p)
-    uint64_t tf_load64(const uint8_t *p)
 
 cdef enum:
     DATA_PAGE = 0
@@ -35,150 +36,10 @@ cdef enum:
     # So many values are copied one by one: to call memcpy takes longer.
     FEW = 16
     NOWHERE = -1
+    # To decode the levels of fewer rows takes less time than to let another thread run.
+    MANY_ROWS = 1 << 16
     # So few are copied as a block of so many, where there is room: how long a short run is cannot be predicted.
     BLOCK = 4
-
-
-cdef inline uint64_t load_bits(const uint8_t *data, int64_t size, int64_t bit) noexcept nogil:
-    """The 57 bits or more from ``bit`` on; those past the end are 0."""
-    cdef int64_t at = bit >> 3
-    cdef uint64_t found = 0
-    cdef int i
-    if at + 8 <= size:
-        return tf_load64(data + at) >> (bit & 7)
-    for i in range(8):
-        if at + i < size:
-            found |= <uint64_t>data[at + i] << 8 * i
-    return found >> (bit & 7)
-
-
-cdef int64_t read_run(const uint8_t *data, int64_t size, int64_t *at, int bits, uint32_t *value) noexcept nogil:
-    """Read the head of a run; returns its values, negative for a bit-packed one, 0 where the bytes end.
-
-    A repeated value goes to ``value``. ``at`` is then behind the head, and behind the repeated value.
-    """
-    cdef uint64_t head = 0
-    cdef int shift = 0, i
-    cdef int octets = (bits + 7) >> 3
-    while True:
-        if at[0] >= size or shift > 28:
-            return 0
-        head |= <uint64_t>(data[at[0]] & 0x7F) << shift
-        at[0] += 1
-        if not data[at[0] - 1] & 0x80:
-            break
-        shift += 7
-    if head >> 1 > 0x7FFFFFFF // 8:
-        return 0
-    if head & 1:
-        return -<int64_t>(head >> 1) * 8
-    if at[0] + octets > size:
-        return 0
-    value[0] = 0
-    for i in range(octets):
-        value[0] |= <uint32_t>data[at[0] + i] << 8 * i
-    at[0] += octets
-    return <int64_t>(head >> 1)
-
-
-cdef int64_t decode_levels(const uint8_t *data, int64_t size, uint8_t *out, int64_t rows) noexcept nogil:
-    """Definition levels of 0 and 1: how many are 1; -1 - n where the bytes end after n rows."""
-    cdef int64_t at = 0, done = 0, run, i, total = 0
-    cdef uint32_t value = 0
-    while done < rows:
-        run = read_run(data, size, &at, 1, &value)
-        if run == 0:
-            return -1 - done
-        if run > 0:
-            run = min(run, rows - done)
-            memset(out + done, value & 1, run)
-            total += run * (value & 1)
-        else:
-            run = min(-run, rows - done)
-            if at + (run + 7) // 8 > size:
-                return -1 - done
-            for i in range(run):
-                out[done + i] = data[at + (i >> 3)] >> (i & 7) & 1
-                total += out[done + i]
-            at += (run + 7) >> 3
-        done += run
-    return total
-
-
-cdef inline void spread_codes(uint64_t word, int bits, uint64_t mask, uint32_t *out) noexcept nogil:
-    """The eight codes of so many bits, 8 at most, that begin a word."""
-    cdef int i
-    for i in range(8):
-        out[i] = <uint32_t>(word & mask)
-        word >>= bits
-
-
-cdef int64_t decode_codes(const uint8_t *data, int64_t size, uint32_t *out, int64_t count) noexcept nogil:
-    """Codes behind a byte with their width: how many there are, up to ``count``; -1: no codes have that width."""
-    cdef int64_t at = 1, done = 0, run, i
-    cdef uint32_t value = 0
-    if count == 0:
-        return 0
-    cdef int bits = data[0] if size else 33
-    if bits > 32:
-        return -1
-    cdef uint64_t mask = (<uint64_t>1 << bits) - 1
-    while done < count:
-        run = read_run(data, size, &at, bits, &value)
-        if run == 0:
-            break
-        if run > 0:
-            run = min(run, count - done)
-            for i in range(run):
-                out[done + i] = value
-        else:
-            run = min(-run, count - done)
-            if at + (run * bits + 7) // 8 > size:
-                break
-            i = 0
-            if bits <= 8:  # eight codes have as many bytes as one has bits
-                while i + 8 <= run and at + i // 8 * bits + 8 <= size:
-                    spread_codes(tf_load64(data + at + i // 8 * bits), bits, mask, out + done + i)
-                    i += 8
-            for i in range(i, run):
-                out[done + i] = <uint32_t>(load_bits(data, size, 8 * at + i * bits) & mask)
-            at += (run * bits + 7) >> 3
-        done += run
-    return done
-
-
-cdef int64_t expect_levels(int64_t found, int64_t rows) except -1:
-    if found < 0:
-        raise ValueError(f"the definition levels of a page end after {-1 - found} of {rows} rows")
-    return found
-
-
-cdef int expect_codes(int64_t found, int64_t count) except -1:
-    if found < 0:
-        raise ValueError("the codes of a page have more than 32 bits")
-    if found < count:
-        raise ValueError(f"the codes of a page end after {found} of {count} values")
-    return 0
-
-
-def read_levels(const uint8_t[::1] data not None, uint8_t[::1] out not None):
-    """Definition levels of a column that is not nested: ``out`` (uint8[rows]) gets them; returns how many are 1."""
-    cdef int64_t size = data.shape[0], rows = out.shape[0], found
-    cdef const uint8_t *source = &data[0] if size else NULL
-    cdef uint8_t *target = &out[0] if rows else NULL
-    with nogil:
-        found = decode_levels(source, size, target, rows)
-    return expect_levels(found, rows)
-
-
-def read_codes(const uint8_t[::1] data not None, uint32_t[::1] out not None):
-    """Codes of a dictionary, behind a byte with their width: ``out`` (uint32[n]) gets them."""
-    cdef int64_t size = data.shape[0], count = out.shape[0], found
-    cdef const uint8_t *source = &data[0] if size else NULL
-    cdef uint32_t *target = &out[0] if count else NULL
-    with nogil:
-        found = decode_codes(source, size, target, count)
-    expect_codes(found, count)
 
 
 def decompress_pages(list pages not None, object into not None, uint8_t[::1] room not None):
@@ -232,10 +93,50 @@ cdef Values values_of(PageHead page, const uint8_t[::1] body, bint is_optional, 
         found.size -= LENGTH_BYTES + size
     else:
         source += page.body_start + page.repetition_bytes
-    with nogil:
+    if page.rows > MANY_ROWS:
+        with nogil:
+            found.count = decode_levels(source, size, levels, page.rows)
+    else:
         found.count = decode_levels(source, size, levels, page.rows)
     expect_levels(found.count, page.rows)
     return found
+
+
+def find_values(list pages not None, bint is_optional, int64_t[::1] starts not None, int64_t[::1] counts not None,
+                uint8_t[::1] levels not None):
+    """Where the values of pages begin, and how many there are.
+
+    Parameters
+    ----------
+    pages : list of PageHead
+        ``cached`` holds what follows the levels that are not compressed, before compression.
+    is_optional : bool
+        Whether the pages have definition levels.
+    starts, counts : int64[n]
+        Get for each page where its values begin in ``cached``, and how many of its rows are no NULL.
+    levels : uint8[rows], or uint8[0] where the pages have none
+        Gets 0 for each row that is NULL, 1 for the others.
+    """
+    cdef PageHead page
+    cdef const uint8_t[::1] body
+    cdef Values found
+    cdef int64_t rows = 0
+    cdef Py_ssize_t i, count = len(pages)
+    for page in pages:
+        rows += page.rows
+    expect(starts.shape[0], count, "starts")
+    expect(counts.shape[0], count, "counts")
+    expect(levels.shape[0], rows if is_optional else 0, "levels")
+    cdef uint8_t *target = &levels[0] if levels.shape[0] else NULL
+    for i in range(count):
+        page = pages[i]
+        body = page.cached
+        if body is None:
+            raise ValueError("a page was not decompressed")
+        found = values_of(page, body, is_optional, target)
+        starts[i], counts[i] = body.shape[0] - found.size, found.count
+        if target != NULL:
+            target += page.rows
 
 
 cdef class _Opener:
@@ -274,7 +175,7 @@ cdef class _Opener:
             self.body = decompressed(page, self.into, self.whole[place - self.prefix : place - self.prefix + size])
             return 0
         if len(self.room) < size:
-            self.room = memoryview(np.empty(size, np.uint8))
+            self.room = memoryview(scratch(size, np.uint8))
         self.body = decompressed(page, self.into, self.room[:size])
         return 0
 
@@ -480,11 +381,11 @@ cdef Stored stored_of(PageHead page, Values found, int width, const uint8_t *ent
         if good < found.count:
             raise ValueError(f"the values of a page end after {row_of_value(good, defined, is_each)} of {page.rows} rows")
         return stored
+    cdef int64_t decoded
     with nogil:
-        good = decode_codes(found.data, found.size, codes, found.count)
-    expect_codes(good, found.count)
-    with nogil:
-        good = code_outside(codes, found.count, entry_count)
+        decoded = decode_codes(found.data, found.size, codes, found.count)
+        good = code_outside(codes, max(decoded, 0), entry_count)
+    expect_codes(decoded, found.count)
     if good < found.count:
         good = row_of_value(good, defined, is_each)
         raise ValueError(f"row {good} of a page has no code of its dictionary of {entry_count} values")

@@ -3,6 +3,8 @@
 import numpy as np
 import numpy.typing as npt
 
+from .data_pages import StoredPage
+
 UInt8 = npt.NDArray[np.uint8]
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
@@ -13,7 +15,12 @@ def plain_places(
     values: Buffer, rows: int, defined: UInt8 | None, chosen: UInt8 | None, starts: Int64, ends: Int64
 ) -> None: ...
 def plain_texts(
-    values: Buffer, rows: int, defined: UInt8 | None, chosen: UInt8 | None, offsets: Int32, out: Buffer
+    pages: list[StoredPage],
+    starts: Int64,
+    defined: UInt8 | None,
+    chosen: UInt8 | None,
+    offsets: Int32,
+    out: Buffer,
 ) -> None: ...
 def coded_places(
     codes: UInt32,

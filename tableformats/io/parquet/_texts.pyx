@@ -22,9 +22,11 @@ the bytes are. Source: Parquet format, Encodings.md, "Plain" and "Dictionary Enc
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
+from cython.view cimport array
 from libc.string cimport memcpy
 
 from tableformats._core.arrays cimport expect
+from tableformats.io.parquet._page_heads cimport PageHead
 
 cdef extern from "tf_bytes.h" nogil:
     uint32_t tf_load32(const uint8_t *p)
@@ -78,53 +80,112 @@ def plain_places(const uint8_t[::1] values not None, Py_ssize_t rows, const uint
     expect(wanted, found, "starts")
 
 
-def plain_texts(const uint8_t[::1] values not None, Py_ssize_t rows, const uint8_t[::1] defined,
-                const uint8_t[::1] chosen, int32_t[::1] offsets not None, uint8_t[::1] out not None):
-    """Copy the wanted texts of a PLAIN page to ``out``, one behind another.
+cdef struct Copied:
+    # Where texts go, how many bytes there are and have been written, where the end of the next one goes, and how many
+    # texts are still expected.
+    uint8_t *target
+    int64_t room, total
+    int32_t *ends
+    Py_ssize_t left
 
-    ``offsets`` (int32[wanted + 1]) gets where each begins in ``out``, and where the last one ends. The first is given.
-    What follows the texts in ``out`` is arbitrary.
+
+cdef struct Values:
+    # The bytes of a page's values, and its rows.
+    const uint8_t *data
+    int64_t size
+    Py_ssize_t rows
+
+
+cdef object values_at(Values *values, PageHead page, int64_t start):
+    """Set ``values`` to those of a page; returns what keeps them in memory."""
+    cdef const uint8_t[::1] body = page.cached
+    if body is None or not 0 <= start <= body.shape[0]:
+        raise ValueError("a page was not decompressed, or its values begin outside of it")
+    values.data = &body[0] + start if body.shape[0] else NULL
+    values.size, values.rows = body.shape[0] - start, page.rows
+    return page.cached
+
+
+cdef Py_ssize_t copy_page(Copied *copied, const Values *values, const uint8_t *defined,
+                          const uint8_t *chosen) noexcept nogil:
+    """Copy the wanted texts of a PLAIN page; returns how many rows there were before the bytes or the room ended."""
+    cdef const uint8_t *source = values.data
+    cdef uint8_t *target = copied.target
+    cdef int32_t *ends = copied.ends
+    cdef int64_t size = values.size, room = copied.room, total = copied.total, at = 0, length
+    cdef Py_ssize_t i = 0, found = 0, left = copied.left
+    cdef bint is_wanted
+    while i < values.rows:
+        length = 0
+        if defined == NULL or defined[i]:
+            if size - at < 4:
+                break
+            length = tf_load32(source + at)
+            at += 4
+            if length > size - at:
+                break
+        is_wanted = chosen == NULL or chosen[i]
+        # A block is copied and then kept or not: which rows are wanted cannot be predicted.
+        if length <= BLOCK and at + BLOCK <= size and total + BLOCK <= room:
+            memcpy(target + total, source + at, BLOCK)
+        elif is_wanted and length:
+            if length > room - total:
+                break
+            memcpy(target + total, source + at, length)
+        total += length * is_wanted
+        if found < left:
+            ends[found] = <int32_t>total
+        found += is_wanted
+        at += length
+        i += 1
+    copied.total, copied.left = total, left - found
+    copied.ends = ends + min(found, left)
+    return i
+
+
+def plain_texts(list pages not None, const int64_t[::1] starts not None, const uint8_t[::1] defined,
+                const uint8_t[::1] chosen, int32_t[::1] offsets not None, uint8_t[::1] out not None):
+    """Copy the wanted texts of PLAIN pages to ``out``, one behind another.
+
+    Parameters
+    ----------
+    pages : list of PageHead
+        ``cached`` holds what follows the levels that are not compressed, before compression.
+    starts : int64[n]
+        Where the values of each page begin in it.
+    offsets : int32[wanted + 1]
+        Gets where each text begins in ``out``, and where the last one ends. The first is given.
+    out : uint8[any]
+        What follows the texts is arbitrary.
     """
+    cdef Py_ssize_t i = 0, n = len(pages), rows = 0, done = 0, at = 0
+    cdef PageHead page
+    for page in pages:
+        rows += <Py_ssize_t>page.rows
+    expect(starts.shape[0], n, "starts")
     expect_rows(defined, chosen, rows)
-    cdef const uint8_t *source = &values[0] if values.shape[0] else NULL
     cdef const uint8_t *is_defined = &defined[0] if defined is not None and rows else NULL
     cdef const uint8_t *is_chosen = &chosen[0] if chosen is not None and rows else NULL
-    cdef uint8_t *target = &out[0] if out.shape[0] else NULL
-    cdef int64_t size = values.shape[0], room = out.shape[0], at = 0, length
-    cdef Py_ssize_t i = 0, found = 0, wanted = offsets.shape[0] - 1
+    cdef Py_ssize_t wanted = offsets.shape[0] - 1
     if wanted < 0:
         raise ValueError("offsets has 0 entries where at least 1 is needed")
-    cdef int64_t total = offsets[0]
-    cdef bint is_wanted
-    if not 0 <= total <= room <= 0x7FFFFFFF:
+    cdef uint8_t *target = &out[0] if out.shape[0] else NULL
+    cdef Copied copied = Copied(target, out.shape[0], offsets[0], &offsets[0] + 1, wanted)
+    if not 0 <= copied.total <= copied.room <= 0x7FFFFFFF:
         raise ValueError("out has no room for offsets of 32 bits")
+    cdef array places = array(shape=(max(n, 1),), itemsize=sizeof(Values), format="B")
+    cdef Values *values = <Values *>places.data
+    bodies = [values_at(&values[i], pages[i], starts[i]) for i in range(n)]
     with nogil:
-        while i < rows:
-            length = 0
-            if is_defined == NULL or is_defined[i]:
-                if size - at < 4:
-                    break
-                length = tf_load32(source + at)
-                at += 4
-                if length > size - at:
-                    break
-            is_wanted = is_chosen == NULL or is_chosen[i]
-            # A block is copied and then kept or not: which rows are wanted cannot be predicted.
-            if length <= BLOCK and at + BLOCK <= size and total + BLOCK <= room:
-                memcpy(target + total, source + at, BLOCK)
-            elif is_wanted and length:
-                if length > room - total:
-                    break
-                memcpy(target + total, source + at, length)
-            total += length * is_wanted
-            if found < wanted:
-                offsets[found + 1] = <int32_t>total
-            found += is_wanted
-            at += length
-            i += 1
-    if i < rows:
-        raise ValueError(f"the texts of a page end after {i} of {rows} rows")
-    expect(wanted, found, "offsets")
+        for i in range(n):
+            done = copy_page(&copied, &values[i], is_defined + at if is_defined != NULL else NULL,
+                             is_chosen + at if is_chosen != NULL else NULL)
+            if done < values[i].rows:
+                break
+            at += done
+    if at < rows:
+        raise ValueError(f"the texts of a page end after {done} of {values[i].rows} rows")
+    expect(wanted, wanted - copied.left, "offsets")
 
 
 def coded_places(const uint32_t[::1] codes not None, const int64_t[::1] entry_starts not None,

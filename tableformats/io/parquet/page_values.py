@@ -1,68 +1,62 @@
-"""The values of a data page behind its definition levels, for columns at the top without repeated values.
+"""The values of data pages behind their definition levels, for columns at the top without repeated values.
 
 Source: Parquet format, Encodings.md, "Run Length Encoding / Bit-Packing Hybrid"; README.md, "Data Pages".
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._page_values import mark_runs, read_codes, read_levels
-from .data_pages import CODES, DATA_PAGE, DICTIONARY_PAGE, PLAIN, RLE, StoredPage
+from ...dataclass import dataclass
+from ._page_values import find_values, mark_runs
+from .data_pages import CODES, DICTIONARY_PAGE, PLAIN, RLE, StoredPage
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    Mask = npt.NDArray[np.uint8]
+__all__ = ["PlacedValues", "check_dictionary", "is_decoded", "mark_runs", "placed_values"]
 
-__all__ = ["check_dictionary", "codes_of", "is_decoded", "mark_runs", "values_of"]
 
-_LENGTH_BYTES = 4
+@dataclass(frozen=True, eq=False)
+class PlacedValues:
+    """Where the values of pages are.
+
+    Attributes
+    ----------
+    bodies : list of memoryview
+        What follows the levels that are not compressed, of each page.
+    starts : int64[n]
+        Where the values begin in it.
+    counts : int64[n]
+        How many a page has: fewer than rows where one is NULL.
+    levels : uint8[rows]
+        0 for each row of the pages that is NULL, 1 for the others; empty where the column is not optional.
+    """
+
+    bodies: list[memoryview]
+    starts: npt.NDArray[np.int64]
+    counts: npt.NDArray[np.int64]
+    levels: npt.NDArray[np.uint8]
 
 
 def is_decoded(page: StoredPage) -> bool:
-    """Whether a page is PLAIN or codes of a dictionary, with levels that :func:`values_of` reads."""
+    """Whether a page is PLAIN or codes of a dictionary, with levels that :func:`placed_values` reads."""
     return (page.encoding == PLAIN or page.has_codes) and page.level_encoding == RLE
 
 
-def values_of(page: StoredPage, column: Any, levels: Mask) -> tuple[memoryview, int]:
-    """The values of a page that :func:`is_decoded`.
+def placed_values(pages: Sequence[StoredPage], column: Any) -> PlacedValues:
+    """Where the values of pages of a column (a :class:`.pages.PageColumn`) are, which :func:`is_decoded`.
 
-    Parameters
-    ----------
-    page : StoredPage
-    column : PageColumn
-    levels : uint8[rows]
-        Gets 0 for each row that is NULL, 1 for the others; only where the column is optional.
-
-    Returns
-    -------
-    memoryview, int
-        The bytes of the values, and how many there are: fewer than rows where one is NULL.
-
-    Raises
-    ------
-    ValueError
-        The page is damaged.
+    Raises ValueError: one is damaged.
     """
-    values = page.values(column.codec)
-    if not column.is_optional:
-        return values, page.rows
-    if page.kind != DATA_PAGE:
-        return values, read_levels(page.body[page.repetition_bytes : page.level_bytes], levels)
-    start = _LENGTH_BYTES + int.from_bytes(values[:_LENGTH_BYTES], "little")
-    if start > len(values):
-        raise ValueError("the levels of a page are longer than the page")
-    return values[start:], read_levels(values[_LENGTH_BYTES:start], levels)
-
-
-def codes_of(values: memoryview, count: int) -> npt.NDArray[np.uint32]:
-    """uint32[count]: codes of a dictionary. Raises ValueError: the bytes are damaged."""
-    codes = np.empty(count, np.uint32)
-    read_codes(values, codes)
-    return codes
+    bodies, is_optional = [page.values(column.codec) for page in pages], column.is_optional
+    starts, counts = np.empty((2, len(pages)), np.int64)
+    levels = np.empty(sum(page.rows for page in pages) if is_optional else 0, np.uint8)
+    find_values(list(pages), is_optional, starts, counts, levels)
+    return PlacedValues(bodies, starts, counts, levels)
 
 
 def check_dictionary(page: StoredPage) -> None:

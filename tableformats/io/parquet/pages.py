@@ -41,7 +41,7 @@ _MOST_ROWS = 1 << 22
 """Chunks with more rows in a page are read as a whole: Arrow makes room for as many rows as a page claims to have."""
 _MOST_BOUND_BYTES = 1 << 10
 """Longer bounds are not kept."""
-_BLOCK_BYTES = 1 << 19
+_BLOCK_BYTES = 1 << 21
 """Pages that follow each other are read in blocks of so many bytes."""
 _PLACE_BYTES = 4
 """A page takes as many bytes of an offset index at least."""

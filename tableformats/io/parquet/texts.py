@@ -8,17 +8,18 @@ Source: Parquet format, Encodings.md, "Data Pages".
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import pairwise
+from collections.abc import Iterator, Sequence
+from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from ...runtime.concurrency import cached_property
+from ...columnar.arrays import scratch
+from ._rle import read_codes
 from ._texts import coded_places, copy_texts, plain_places, plain_texts
 from .data_pages import PLAIN, StoredPage, decompress
-from .page_values import check_dictionary, codes_of, values_of
+from .page_values import PlacedValues, check_dictionary, placed_values
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -106,7 +107,7 @@ def texts_of(
     column: Any,
     pages: Sequence[StoredPage],
     dictionary: StoredPage | None,
-    chosen: Sequence[Mask | None],
+    chosen: Mask | None,
 ) -> StoredTexts:
     """Some texts of pages that are decoded here (:func:`.page_values.is_decoded`).
 
@@ -119,8 +120,8 @@ def texts_of(
         One at least.
     dictionary : StoredPage or None
         The chunk's dictionary page, if it has one.
-    chosen : sequence of uint8[rows] or None
-        Of each page, 1 for the rows that are wanted. None: all.
+    chosen : uint8[rows of the pages] or None
+        1 for the rows that are wanted. None: all.
 
     Raises
     ------
@@ -136,114 +137,153 @@ def texts_of(
     if dictionary is not None and any(page.has_codes for page in pages):
         entries = _Dictionary(dictionary, column.codec)
     decompress(pages, column.codec)
-    found = [_Page(page, column, entries, wanted) for page, wanted in zip(pages, chosen, strict=True)]
-    coded = sum(page.num_bytes for page in found if page.has_places)
-    if coded <= _MOST_CODED and sum(page.num_bytes for page in found) <= _MOST_COPIED:
-        return _copied(kind, found, column.is_optional)
-    return _stored(kind, found, column.is_optional)
+    parts = list(_parts(pages, column, entries, chosen))
+    coded = sum(part.num_bytes for part in parts if isinstance(part, _CodedPart))
+    if coded <= _MOST_CODED and sum(part.num_bytes for part in parts) <= _MOST_COPIED:
+        return _copied(kind, parts)
+    return _stored(kind, parts)
 
 
-class _Page:
-    """A page and its texts that are wanted.
+class _Part:
+    """Neighbouring pages of the same encoding, and their texts that are wanted.
 
     Attributes
     ----------
     num_rows, count : int
-        The rows of the page, and how many are wanted.
-    values : memoryview
-        The bytes that hold them.
+        The rows of the pages, and how many are wanted.
     num_bytes : int
-        How many bytes they have; of a PLAIN page, all of its texts.
-    has_places : bool
-        Whether it is known where each text is.
-    defined : uint8[count] or None
-        0 for NULL. None: none is.
+        How many bytes the texts have; of PLAIN pages, all of them.
     """
 
-    def __init__(self, page: StoredPage, column: Any, entries: _Dictionary | None, wanted: Mask | None) -> None:
-        levels = np.empty(page.rows, np.uint8)
-        self.values, present = values_of(page, column, levels)
-        self.num_rows, self._wanted = page.rows, wanted
-        self._defined = None if present == page.rows else levels
-        self.count = page.rows if wanted is None else int(np.count_nonzero(wanted))
-        self.has_places = page.encoding != PLAIN
-        if not self.has_places:
-            self.num_bytes = max(len(self.values) - _LENGTH_BYTES * present, 0)
-            return
-        if entries is None:
-            raise ValueError("a page has codes, and its column chunk no dictionary")
-        self._codes, self._entries = codes_of(self.values, present), entries
-        self.values = entries.values
-        self.num_bytes = int(self.places[1][-1])
+    num_bytes: int
 
-    @cached_property
-    def places(self) -> tuple[Int64, Int64]:
-        """int64[count], int64[count + 1]: where the texts begin in :attr:`values`, and their ends one after another."""
-        starts, ends = np.empty(self.count, np.int64), np.zeros(self.count + 1, np.int64)
-        if self.has_places:
-            entries = self._entries
-            coded_places(
-                self._codes, entries.starts, entries.ends, self.num_rows, self._defined, self._wanted, starts, ends
-            )
-        else:
-            plain_places(self.values, self.num_rows, self._defined, self._wanted, starts, ends)
-        return starts, ends
-
-    def copy(self, offsets: npt.NDArray[np.int32], out: memoryview) -> None:
-        """Copy the texts to ``out``, from ``offsets[0]`` on; the others of ``offsets`` (int32[count + 1]) are set."""
-        if not self.has_places:
-            plain_texts(self.values, self.num_rows, self._defined, self._wanted, offsets, out)
-            return
-        starts, ends = self.places
-        first = int(offsets[0])
-        copy_texts(self.values, starts, ends, out[first : first + self.num_bytes])
-        offsets[:] = ends + first
+    def __init__(self, pages: list[StoredPage], placed: PlacedValues, chosen: Mask | None) -> None:
+        self._pages, self._placed, self._chosen = pages, placed, chosen
+        self.num_rows = sum(page.rows for page in pages)
+        self.count = self.num_rows if chosen is None else int(np.count_nonzero(chosen))
+        has_nulls = int(placed.counts.sum()) < self.num_rows
+        self._defined = placed.levels if has_nulls else None
 
     @property
     def defined(self) -> Mask | None:
-        if self._defined is None or self._wanted is None:
+        """uint8[count]: 0 for NULL. None: none is."""
+        if self._defined is None or self._chosen is None:
             return self._defined
-        return self._defined[self._wanted.view(bool)]
+        return self._defined[self._chosen.view(bool)]
+
+    def copy(self, offsets: npt.NDArray[np.int32], out: memoryview) -> None:
+        """Copy the texts to ``out``, from ``offsets[0]`` on; the others of ``offsets`` (int32[count + 1]) are set."""
+        raise NotImplementedError
+
+    def places(self) -> Iterator[tuple[memoryview, Int64, Int64]]:
+        """Bytes that hold some texts, where each of these begins (int64[n]), and their ends (int64[n + 1]), from 0."""
+        raise NotImplementedError
 
 
-def _copied(kind: pa.DataType, pages: Sequence[_Page], is_optional: bool) -> CopiedTexts:
-    """The texts of ``pages``, copied."""
-    edges = np.cumsum([0, *(page.count for page in pages)]).tolist()
-    offsets, size = pa.allocate_buffer((edges[-1] + 1) * _LENGTH_BYTES), sum(page.num_bytes for page in pages)
-    are_most = edges[-1] >= _MOST_ROWS * sum(page.num_rows for page in pages)
+class _PlainPart(_Part):
+    """PLAIN pages."""
+
+    def __init__(self, pages: list[StoredPage], placed: PlacedValues, chosen: Mask | None) -> None:
+        super().__init__(pages, placed, chosen)
+        stored = sum(map(len, placed.bodies)) - int(placed.starts.sum())
+        self.num_bytes = max(stored - _LENGTH_BYTES * int(placed.counts.sum()), 0)
+
+    def copy(self, offsets: npt.NDArray[np.int32], out: memoryview) -> None:
+        plain_texts(self._pages, self._placed.starts, self._defined, self._chosen, offsets, out)
+
+    def places(self) -> Iterator[tuple[memoryview, Int64, Int64]]:
+        at = 0
+        for page, body, first in zip(self._pages, self._placed.bodies, self._placed.starts.tolist(), strict=True):
+            defined, chosen = (
+                mask if mask is None else mask[at : at + page.rows] for mask in (self._defined, self._chosen)
+            )
+            count = page.rows if chosen is None else int(np.count_nonzero(chosen))
+            starts, ends = np.empty(count, np.int64), np.zeros(count + 1, np.int64)
+            plain_places(body[first:], page.rows, defined, chosen, starts, ends)
+            yield body, starts + first, ends
+            at += page.rows
+
+
+class _CodedPart(_Part):
+    """Pages of codes of a dictionary."""
+
+    def __init__(
+        self, pages: list[StoredPage], placed: PlacedValues, chosen: Mask | None, entries: _Dictionary | None
+    ) -> None:
+        super().__init__(pages, placed, chosen)
+        if entries is None:
+            raise ValueError("a page has codes, and its column chunk no dictionary")
+        self._values = entries.values
+        codes = scratch(int(placed.counts.sum()), np.uint32)
+        edges = np.cumsum([0, *placed.counts]).tolist()
+        for body, first, (start, stop) in zip(placed.bodies, placed.starts.tolist(), pairwise(edges), strict=True):
+            read_codes(body[first:], codes[start:stop])
+        self._starts, self._ends = scratch(self.count, np.int64), scratch(self.count + 1, np.int64)
+        self._ends[0] = 0
+        coded_places(
+            codes, entries.starts, entries.ends, self.num_rows, self._defined, chosen, self._starts, self._ends
+        )
+        self.num_bytes = int(self._ends[-1])
+
+    def copy(self, offsets: npt.NDArray[np.int32], out: memoryview) -> None:
+        first = int(offsets[0])
+        copy_texts(self._values, self._starts, self._ends, out[first : first + self.num_bytes])
+        offsets[:] = self._ends + first
+
+    def places(self) -> Iterator[tuple[memoryview, Int64, Int64]]:
+        yield self._values, self._starts, self._ends
+
+
+def _parts(
+    pages: Sequence[StoredPage], column: Any, entries: _Dictionary | None, chosen: Mask | None
+) -> Iterator[_Part]:
+    at = 0
+    for is_plain, group in groupby(pages, lambda page: page.encoding == PLAIN):
+        some = list(group)
+        stop = at + sum(page.rows for page in some)
+        placed, wanted = placed_values(some, column), None if chosen is None else chosen[at:stop]
+        yield _PlainPart(some, placed, wanted) if is_plain else _CodedPart(some, placed, wanted, entries)
+        at = stop
+
+
+def _copied(kind: pa.DataType, parts: Sequence[_Part]) -> CopiedTexts:
+    """The texts of ``parts``, copied."""
+    edges = np.cumsum([0, *(part.count for part in parts)]).tolist()
+    offsets, size = pa.allocate_buffer((edges[-1] + 1) * _LENGTH_BYTES), sum(part.num_bytes for part in parts)
+    are_most = edges[-1] >= _MOST_ROWS * sum(part.num_rows for part in parts)
     # Memory that is not written takes no time.
-    data: Any = pa.allocate_buffer(size) if are_most else np.empty(size, np.uint8)
+    data: Any = pa.allocate_buffer(size) if are_most else scratch(size, np.uint8)
     places, out = np.frombuffer(offsets, np.int32), memoryview(data).cast("B")
     places[0] = 0
-    for page, (start, stop) in zip(pages, pairwise(edges), strict=True):
-        page.copy(places[start : stop + 1], out)
+    for part, (start, stop) in zip(parts, pairwise(edges), strict=True):
+        part.copy(places[start : stop + 1], out)
     if not are_most:
         data = pa.py_buffer(data[: places[-1]].copy())
-    defined = _defined(pages) if is_optional else None
-    validity, nulls = None, 0
+    validity, nulls, defined = None, 0, _defined(parts)
     if defined is not None and not defined.all():
         validity = pa.py_buffer(np.packbits(defined, bitorder="little"))
         nulls = len(defined) - int(np.count_nonzero(defined))
     return CopiedTexts(pa.Array.from_buffers(kind, edges[-1], [validity, offsets, data], nulls))
 
 
-def _stored(kind: pa.DataType, pages: Sequence[_Page], is_optional: bool) -> StoredTexts:
-    """The texts of ``pages``, not copied."""
-    starts = np.concatenate([page.places[0] for page in pages])
-    sizes = np.cumsum([0, *(page.places[1][-1] for page in pages)])
-    ends = [page.places[1][1:] + before for page, before in zip(pages, sizes, strict=False)]
-    defined = _defined(pages) if is_optional else None
-    stored = [(page.values, page.count) for page in pages]
-    return StoredTexts(kind, stored, starts, np.concatenate([np.zeros(1, np.int64), *ends]), defined)
+def _stored(kind: pa.DataType, parts: Sequence[_Part]) -> StoredTexts:
+    """The texts of ``parts``, not copied."""
+    values, starts, ends = zip(*(place for part in parts for place in part.places()), strict=True)
+    before = np.cumsum([0, *(end[-1] for end in ends)])
+    every_end = [end[1:] + shift for end, shift in zip(ends, before, strict=False)]
+    stored = list(zip(values, map(len, starts), strict=True))
+    return StoredTexts(
+        kind, stored, np.concatenate(starts), np.concatenate([np.zeros(1, np.int64), *every_end]), _defined(parts)
+    )
 
 
-def _defined(pages: Sequence[_Page]) -> Mask | None:
-    """uint8[n]: 0 for each text of ``pages`` that is NULL. None: none is."""
-    found = [page.defined for page in pages]
-    if all(part is None for part in found):
+def _defined(parts: Sequence[_Part]) -> Mask | None:
+    """uint8[n]: 0 for each text of ``parts`` that is NULL. None: none is."""
+    found = [part.defined for part in parts]
+    if all(mask is None for mask in found):
         return None
-    parts = zip(pages, found, strict=True)
-    return np.concatenate([np.ones(page.count, np.uint8) if part is None else part for page, part in parts])
+    masks = zip(parts, found, strict=True)
+    return np.concatenate([np.ones(part.count, np.uint8) if mask is None else mask for part, mask in masks])
 
 
 def dictionary_texts(kind: pa.DataType, page: StoredPage, codec: int) -> pa.Array:

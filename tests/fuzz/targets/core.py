@@ -136,7 +136,8 @@ def page_texts(data: bytes) -> None:
         return
     column, pages, dictionary = found
     try:
-        texts = texts_of(pa.binary(), column, pages, dictionary, [some_rows(page.rows, data) for page in pages])
+        chosen = some_rows(sum(page.rows for page in pages), data)
+        texts = texts_of(pa.binary(), column, pages, dictionary, chosen)
     except ValueError:
         return
     if texts.ends[-1] < INFLATED:

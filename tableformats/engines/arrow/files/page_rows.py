@@ -9,11 +9,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
+from ....columnar.arrays import scratch
 from ....columnar.dropped_rows import rows_where, without_rows
 from ....dataclass import dataclass
 from ....io.parquet.data_pages import StoredPage
@@ -64,17 +65,22 @@ class ReadPages:
     def places(self, runs: Runs) -> Runs:
         """Where runs of rows are among those of all pages."""
         before = np.cumsum(self.counts) - self.counts
-        if (self.starts == before + self.starts[0]).all():  # no page is left out
-            return runs - self.starts[0] if self.starts[0] else runs
-        page = np.searchsorted(self.starts, runs[:, 0], "right") - 1
-        return runs - (self.starts - before)[page, np.newaxis]
+        shift: Any = self.starts[0]
+        if (self.starts != before + shift).any():  # a page is left out
+            page = np.searchsorted(self.starts, runs[:, 0], "right") - 1
+            shift = (self.starts - before)[page, np.newaxis]
+        elif not shift:
+            return runs
+        return np.subtract(runs, shift, out=scratch(runs.size, np.int64).reshape(-1, 2))
 
-    def chosen(self, places: Runs) -> list[npt.NDArray[np.uint8] | None]:
-        """Of each page, 1 for the rows that are wanted, which are at ``places``; None: all of its rows are."""
-        mask = np.empty(self.counts.sum(), np.uint8)
+    def chosen(self, places: Runs) -> npt.NDArray[np.uint8] | None:
+        """uint8[rows of all pages]: 1 for the rows that are wanted, which are at ``places``. None: all are."""
+        count = int(self.counts.sum())
+        if len(places) == 1 and places[0, 1] - places[0, 0] == count:
+            return None
+        mask = scratch(count, np.uint8)
         mark_runs(places, mask)
-        pages = np.split(mask, np.cumsum(self.counts)[:-1])
-        return [None if page.all() else page for page in pages]
+        return mask
 
 
 class PageRows:
