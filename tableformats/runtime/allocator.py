@@ -4,7 +4,8 @@ A plan allocates many columns and frees them soon, and so does who reads rows. A
 pages from the system and returns them at once, so that the next column waits for another page to be cleared. With
 jemalloc plans took 10 to 50 % less time on Linux, and less memory (docs/performance.md); reading large columns takes
 half of the processor (docs/measured/stores.md). Arrow has one default allocator for the whole process. The previous one
-is restored when the last plan or table is made; memory that was allocated meanwhile is freed by its own allocator.
+is restored when the last plan or table is made; memory that was allocated meanwhile is freed by its own allocator, and
+goes back to the system ten seconds later.
 """
 
 from __future__ import annotations
@@ -22,6 +23,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = ["quick_allocator"]
+
+
+_DECAY_MS = 10_000
+"""How long jemalloc keeps memory that was freed: its own default. With Arrow's, one second, most of it is back with the
+system before the next query, which takes a fault for each page of it."""
 
 
 class _Switch:
@@ -46,6 +52,7 @@ class _Switch:
             if self._plans == 1 and _is_arrows_default():
                 self._before = pa.default_memory_pool()
                 pa.set_memory_pool(pa.jemalloc_memory_pool())
+                pa.jemalloc_set_decay_ms(_DECAY_MS)
 
     def leave(self) -> None:
         import pyarrow as pa

@@ -52,6 +52,12 @@ class TestArrowsChoice:
             switch.leave()
             assert _backend() == "mimalloc"
 
+    def test_freed_memory_is_kept_for_the_next_query(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        found: list[int] = []
+        monkeypatch.setattr(pa, "jemalloc_set_decay_ms", found.append)
+        with quick_allocator(), quick_allocator():
+            assert found == [10_000]
+
     def test_is_put_back_behind_an_error(self) -> None:
         with pytest.raises(ZeroDivisionError), quick_allocator():
             _ = 1 / 0
@@ -81,6 +87,7 @@ class TestArrowsChoice:
 
     def test_one_that_the_process_chose_is_kept(self, monkeypatch: pytest.MonkeyPatch) -> None:
         pa.set_memory_pool(pa.system_memory_pool())
+        monkeypatch.setattr(pa, "jemalloc_set_decay_ms", lambda _: pytest.fail("the process has another allocator"))
         with quick_allocator():
             assert _backend() == "system"
         pa.set_memory_pool(pa.mimalloc_memory_pool())
