@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from tableformats.io._thrift_write import write_struct
 from tableformats.io.parquet import schema_bytes
-from tableformats.io.parquet.schema_bytes import local_footer
+from tableformats.io.parquet.schema_bytes import local_footer, row_count
 
 
 def stored(path: Path, pages: bytes, footer: bytes, length: int | None = None, magic: bytes = b"PAR1") -> str:
@@ -46,3 +47,18 @@ def test_files_that_are_too_short(tmp_path: Path, content: bytes) -> None:
 def test_what_is_no_file(tmp_path: Path) -> None:
     assert local_footer(str(tmp_path)) is None and local_footer(str(tmp_path / "none")) is None
     assert local_footer(f"{tmp_path}/a\0b") is None
+
+
+@pytest.mark.parametrize(
+    ("footer", "rows"),
+    [
+        (write_struct({1: (5, 1), 3: (6, 7_000_000_000)}), 7_000_000_000),
+        (write_struct({3: (6, -1)}), 0),
+        (write_struct({3: (8, b"7")}), 0),
+        (write_struct({1: (5, 1)}), 0),
+        (b"", 0),
+        (b"\xff\xff", 0),
+    ],
+)
+def test_rows(footer: bytes, rows: int) -> None:
+    assert row_count(footer) == rows

@@ -389,6 +389,29 @@ def test_what_polars_refuses_is_read_by_arrow(
     assert readers["polars"] and readers["arrow"]
 
 
+@pytest.mark.parametrize(("chunk_bytes", "rows"), [(1, 50), (1_500, None), (1 << 40, 300)])
+def test_frames_have_about_as_many_rows_as_fit_into_so_many_bytes(
+    chunk_bytes: int, rows: int | None, files: tuple[tf.Table, list[Path]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the first file: its rows, and its size in the metadata."""
+    table, _ = files
+    asked: list[int] = []
+    scan = pl.LazyFrame.collect_batches
+
+    def collect_batches(frame: Any, *, chunk_size: int, **options: Any) -> Any:
+        asked.append(chunk_size)
+        return scan(frame, chunk_size=chunk_size, **options)
+
+    monkeypatch.setattr(pl.LazyFrame, "collect_batches", collect_batches)
+    monkeypatch.setattr(source, "_CHUNK_BYTES", chunk_bytes)
+    monkeypatch.setattr(source, "_FEWEST_ROWS", 50)
+    monkeypatch.setattr(source, "_MOST_ROWS", 300)
+    check(table.scan())
+    first = Path(table.scan().plan().paths[0].as_py())
+    expected = chunk_bytes * pq.read_metadata(first).num_rows // first.stat().st_size if rows is None else rows
+    assert asked[0] == expected and 50 <= expected <= 300
+
+
 def test_polars_ends_with_its_query(files: tuple[tf.Table, list[Path]]) -> None:
     table, _ = files
     batches = iter(table.to_polars(lazy=True).collect_batches())

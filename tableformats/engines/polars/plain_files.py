@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from ...dataclass import dataclass
 from ...errors import TableFormatsError
-from ...io.parquet.schema_bytes import is_of_old_spark, local_footer, schema_bytes
+from ...io.parquet.schema_bytes import is_of_old_spark, local_footer, row_count, schema_bytes
 from ...io.paths import scheme_of
 from ...planning.plan import FilePlan
 from ...planning.tasks import ScanTask, tasks_of
@@ -125,6 +125,11 @@ class PlainFiles:
         if key not in self._layouts:
             self._layouts[key] = self._layout(self._roots[begin], index)
         return self._layouts[key]
+
+    def rows_of(self, index: int, size: int) -> int:
+        """About how many rows of a file of the plan take so many bytes as they are stored; 0: that is not known."""
+        footer, whole = local_footer(self.paths[index]), self._plan.survivors["size_bytes"][index].as_py()
+        return 0 if footer is None or not whole else size * row_count(footer) // whole
 
     def _known(self, footer: bytes, index: int) -> bytes | None:
         """What footers with this schema begin with; the columns of the first such file are kept."""

@@ -37,8 +37,10 @@ __all__ = ["TableSource", "lazy_frame"]
 
 _FIRST_FILES, _MOST_FILES = 16, 1024
 """So many files are looked at together, twice as many each time: a query may end early."""
-_CHUNK_ROWS = 100_000
-"""About how many rows polars gives at a time; those of small files it joins."""
+_CHUNK_BYTES = 16 << 20
+_FEWEST_ROWS, _MOST_ROWS = 100_000, 500_000
+"""About how many rows polars gives at a time, by the bytes of the first file as it is stored. Those of small files it
+joins. Fewer and longer frames take less time, and more memory."""
 
 
 def lazy_frame(scan: ScanRequest) -> polars.LazyFrame:
@@ -211,7 +213,8 @@ class _Reader:
             lazy = self._scanned(numbers, layouts)
             if limit is not None:
                 lazy = lazy.head(limit)
-            frames = iter(lazy.collect_batches(chunk_size=_CHUNK_ROWS, lazy=True))
+            rows = min(max(self._files.rows_of(numbers[0], _CHUNK_BYTES), _FEWEST_ROWS), _MOST_ROWS)
+            frames = iter(lazy.collect_batches(chunk_size=rows, lazy=True))
         except pl.exceptions.PolarsError:
             pass
         while frames is not None:

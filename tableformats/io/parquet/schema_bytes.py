@@ -14,14 +14,14 @@ import stat
 from .._thrift import read_struct
 from .._thrift_write import write_struct
 
-__all__ = ["is_of_old_spark", "local_footer", "schema_bytes"]
+__all__ = ["is_of_old_spark", "local_footer", "row_count", "schema_bytes"]
 
 _TAIL = 1 << 13
 """So many bytes are read of the end of a file first: most footers are shorter."""
 _END_BYTES = 8
 _FLAGS = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
 _MAGIC = b"PAR1"
-_VERSION, _SCHEMA = 1, 2
+_VERSION, _SCHEMA, _ROWS = 1, 2, 3
 _NEXT_FIELD = b"\x16"
 """The head of the third field, a 64 bit number."""
 _SPARK = re.compile(rb"org\.apache\.spark\.version(..)(\d{1,4})\.(\d{1,4})", re.DOTALL)
@@ -73,6 +73,15 @@ def schema_bytes(footer: bytes) -> bytes | None:
     except (ValueError, KeyError, TypeError, OverflowError):
         return None
     return begin if footer.startswith(begin) else None
+
+
+def row_count(footer: bytes) -> int:
+    """The rows of the file; 0 where they are not known."""
+    try:
+        _, found = read_struct(footer, only=_ROWS)[_ROWS]
+    except (ValueError, KeyError):
+        return 0
+    return max(found, 0) if isinstance(found, int) else 0
 
 
 def is_of_old_spark(footer: bytes) -> bool:
