@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from .rows import MORE_ROUNDS, Measurement, Question, figures_of_machine, measure, questions
+from .rows import Measurement, Question, figures_of_machine, measure, questions
 from .spark_tables import ROWS_A_FILE, row_tables
 from .table_text import markdown, write
 
@@ -34,7 +34,7 @@ def text(results: dict[str, dict[str, Measurement]], files: int) -> str:
             ratios = [f"{ratio:.2f}x" for ratio in m.over(base)]
             rows.append([question, name, f"{m.rows:,}", f"{m.clock:.3f}", f"{m.processor:.3f}", *ratios])
     head = ["query", "reader", "rows", "clock s", "processor s", "clock / polars", "processor / polars"]
-    return f"{figures_of_machine(files, f'{MORE_ROUNDS} rounds')}\n\n{markdown(head, rows)}"
+    return f"{figures_of_machine(files)}\n\n{markdown(head, rows)}"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--files", type=int, default=10)
     parsed = parser.parse_args(arguments)
     tables = row_tables(parsed.files * ROWS_A_FILE)
-    results = {question.name: measure(tables, question, READERS, MORE_ROUNDS) for question in asked(tables.rows)}
+    results = {question.name: measure(tables, question, READERS) for question in asked(tables.rows)}
     page = text(results, parsed.files)
     print(page)
     if parsed.write:
@@ -62,11 +62,11 @@ class LazyPolarsBesidePolars:
         self.question = next(q for q in asked(self.tables.rows) if q.name == question)
 
     def track_ratio_vs_polars(self, question: str, reader: str) -> float:
-        found = measure(self.tables, self.question, [READERS[0], reader], MORE_ROUNDS)
+        found = measure(self.tables, self.question, [READERS[0], reader])
         return found[reader].over(found[READERS[0]])[0]
 
     def track_processor_ratio_vs_polars(self, question: str, reader: str) -> float:
-        found = measure(self.tables, self.question, [READERS[0], reader], MORE_ROUNDS)
+        found = measure(self.tables, self.question, [READERS[0], reader])
         return found[reader].over(found[READERS[0]])[1]
 
 

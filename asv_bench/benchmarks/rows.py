@@ -27,9 +27,8 @@ from .table_text import markdown, write
 
 PAGE = "rows.md"
 FILES = 1 if QUICK else 10
-ROUNDS = 2 if QUICK else 5
-MORE_ROUNDS = 2 if QUICK else 21
-"""For queries without a filter, whose readers differ by less than one round differs from the next."""
+ROUNDS = 2 if QUICK else 15
+"""One round differs from the next by more than some readers do."""
 
 
 @dataclass(frozen=True)
@@ -40,11 +39,6 @@ class Question:
     columns: tuple[str, ...] | None = None
     sql: str | None = None
     arrow: ds.Expression | None = None
-
-    @property
-    def rounds(self) -> int:
-        """How often it is asked."""
-        return MORE_ROUNDS if self.sql is None else ROUNDS
 
 
 def _spread(share: float) -> Question:
@@ -202,7 +196,7 @@ class Measurement:
 
 
 def measure(
-    tables: RowTables, question: Question, names: Sequence[str], rounds: int | None = None
+    tables: RowTables, question: Question, names: Sequence[str], rounds: int = ROUNDS
 ) -> dict[str, Measurement]:
     """All readers in turns, in another order in each round: what one leaves behind changes the time of the next.
 
@@ -210,7 +204,7 @@ def measure(
     """
     runs = {name: run for name in names if (run := reader(name, tables)) is not None}
     found = {name: Measurement() for name in runs}
-    for number in range(rounds or question.rounds):
+    for number in range(rounds):
         for name in random.Random(number).sample(list(runs), len(runs)):
             found[name].add(runs[name], question)
     for group in (DELETED, READERS):
@@ -291,12 +285,12 @@ def beside_clean(question: str, found: dict[str, Measurement]) -> list[list[str]
     return rows
 
 
-def figures_of_machine(files: int, rounds: str) -> str:
+def figures_of_machine(files: int) -> str:
     """When and where was measured."""
     load = ", ".join(f"{part:.1f}" for part in os.getloadavg())
     return (
         f"Measured {time.strftime('%Y-%m-%d')}: {files * ROWS_A_FILE:,} rows of five columns in {files} files, "
-        f"{os.cpu_count()} processors, load {load}, pyarrow {pa.__version__}, {rounds}."
+        f"{os.cpu_count()} processors, load {load}, pyarrow {pa.__version__}, {ROUNDS} rounds."
     )
 
 
@@ -330,8 +324,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     asked = questions(tables.rows)
     results = {question.name: measure(tables, question, READERS) for question in asked}
     deleted = {question.name: measure(tables, question, ours) for question in asked[:2]}
-    rounds = f"{MORE_ROUNDS} rounds without a filter, {ROUNDS} with one"
-    page = text(results, deleted, figures_of_machine(parsed.files, rounds))
+    page = text(results, deleted, figures_of_machine(parsed.files))
     print(page)
     if parsed.write:
         write(PAGE, page)
