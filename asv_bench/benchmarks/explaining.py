@@ -53,7 +53,7 @@ def seconds_of(table: Table, question: str, rounds: int = ROUNDS) -> tuple[float
 class Explain:
     """All questions to tables of all sizes: one evaluation of each part of the filter; in small tables, fixed costs."""
 
-    params = [list(SPECS), sizes(10_000, 100_000), QUESTIONS]
+    params: list[Any] = [list(SPECS), sizes(10_000, 100_000), QUESTIONS]
     param_names = ["format", "files", "question"]
     timeout = 600
 

@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from statistics import median
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 import pyarrow.dataset as ds
@@ -66,6 +66,16 @@ def questions(rows: int) -> list[Question]:
     ]
 
 
+class CleanTables(Protocol):
+    """Tables of the same rows by their format, and their data files."""
+
+    @property
+    def clean(self) -> dict[str, str]: ...
+
+    @property
+    def data(self) -> list[str]: ...
+
+
 NAMES = [question.name for question in questions(ROWS_A_FILE)]
 READERS = (
     *("ours, Delta", "ours, Iceberg", "pyarrow.dataset", "deltalake", "pyiceberg", "duckdb"),
@@ -79,13 +89,13 @@ def clean_of(name: str) -> str:
     return name.rpartition(", ")[0]
 
 
-def reader(name: str, tables: RowTables) -> Callable[[Question], int] | None:
+def reader(name: str, tables: CleanTables) -> Callable[[Question], int] | None:
     """A function that runs a question and returns the number of rows; None where the reader is not installed."""
     if name.startswith("ours"):
         import tableformats as tf
 
-        kinds = tables.deleted if "%" in name else tables.clean
-        path = equality_deletes(tables) if "keys" in name else kinds["delta" if "Delta" in name else "iceberg"]
+        kind = "delta" if "Delta" in name else "iceberg"
+        path = _with_deletes(name, kind, tables) if "%" in name else tables.clean[kind]
         table = tf.open_table(path)
         return lambda q: table.scan(q.sql, columns=q.columns).to_arrow().num_rows
     if name == "pyarrow.dataset":
@@ -97,7 +107,12 @@ def reader(name: str, tables: RowTables) -> Callable[[Question], int] | None:
     return {"duckdb": _duckdb, "polars": _polars, "deltalake": _deltalake, "pyiceberg": _pyiceberg}[name](tables)
 
 
-def _deltalake(tables: RowTables) -> Callable[[Question], int]:
+def _with_deletes(name: str, kind: str, tables: CleanTables) -> str:
+    assert isinstance(tables, RowTables)
+    return equality_deletes(tables) if "keys" in name else tables.deleted[kind]
+
+
+def _deltalake(tables: CleanTables) -> Callable[[Question], int]:
     import deltalake
 
     engine = deltalake.QueryBuilder().register("t", deltalake.DeltaTable(tables.clean["delta"]))
@@ -109,7 +124,7 @@ def _deltalake(tables: RowTables) -> Callable[[Question], int]:
     return run
 
 
-def _pyiceberg(tables: RowTables) -> Callable[[Question], int]:
+def _pyiceberg(tables: CleanTables) -> Callable[[Question], int]:
     from pyiceberg.table import StaticTable
 
     table = StaticTable.from_metadata(f"{tables.clean['iceberg']}/metadata/v1.metadata.json")
@@ -127,7 +142,7 @@ def _of_dataset(dataset: ds.Dataset, question: Question) -> int:
     return int(dataset.to_table(columns=columns, filter=question.arrow).num_rows)
 
 
-def _duckdb(tables: RowTables) -> Callable[[Question], int]:
+def _duckdb(tables: CleanTables) -> Callable[[Question], int]:
     import duckdb
 
     def run(question: Question) -> int:
@@ -141,7 +156,7 @@ def _duckdb(tables: RowTables) -> Callable[[Question], int]:
     return run
 
 
-def _polars(tables: RowTables) -> Callable[[Question], int]:
+def _polars(tables: CleanTables) -> Callable[[Question], int]:
     import polars as pl
 
     return lambda question: _of_frame(pl.scan_parquet(tables.data), question)
@@ -196,7 +211,7 @@ class Measurement:
 
 
 def measure(
-    tables: RowTables, question: Question, names: Sequence[str], rounds: int = ROUNDS
+    tables: CleanTables, question: Question, names: Sequence[str], rounds: int = ROUNDS
 ) -> dict[str, Measurement]:
     """All readers in turns, in another order in each round: what one leaves behind changes the time of the next.
 

@@ -80,7 +80,7 @@ class Connection(asyncio.Protocol):
         span = _RANGE.search(head)
         request = Request(method.decode(), unquote(parts.path), query, span and span.group().decode(), loop.time())
         stub.requests.append(request)
-        wanted = span.groups() if span else None
+        wanted = (span[1], span[2]) if span else None
         loop.call_later(stub.delay, partial(self._answer, request, wanted))
 
     def _answer(self, request: Request, wanted: tuple[bytes, bytes] | None) -> None:

@@ -23,6 +23,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import tableformats as tf
@@ -74,9 +75,9 @@ def readers(spark: Any, tables: RowTables, with_peers: bool) -> tuple[Reader, li
     found = []
     for deletes, paths in ((False, tables.clean), (True, tables.deleted)):
         for name, path in paths.items():
-            found.append(Reader(OURS, name, deletes, lambda path=path: tf.spark.read(spark, path)))
+            found.append(Reader(OURS, name, deletes, partial(tf.spark.read, spark, path)))
             if with_peers:
-                theirs = Reader(PEERS[name], name, deletes, lambda n=name, p=path: spark.read.format(n).load(p))
+                theirs = Reader(PEERS[name], name, deletes, partial(spark.read.format(name).load, path))
                 found.append(theirs)
     return Reader(PLAIN, "", False, lambda: spark.read.parquet(*tables.data)), found
 
@@ -187,8 +188,8 @@ def first_query(cores: int, warm: bool) -> dict[str, float]:
     }
     for name, entry in many_files(HANDED).items():
         plan = tf.open_table(entry).scan().plan()
-        frame, cost = timed(spark, lambda plan=plan: frame_of(plan, bridge))
-        tasks, queried = timed(spark, lambda frame=frame: plan_query(frame))
+        frame, cost = timed(spark, partial(frame_of, plan, bridge))
+        tasks, queried = timed(spark, partial(plan_query, frame))
         assert tasks > 0
         found |= {f"{name} files": len(plan), f"{name} frame": cost.wall, f"{name} query": queried.wall}
     return found
@@ -205,6 +206,10 @@ def scanned(frame: Any) -> int:
 ASKED = {"all files": "true", "2 files": f"id BETWEEN {MANY * SMALL // 2 - 1} AND {MANY * SMALL // 2}"}
 
 
+def _plan_frame(make: Callable[[], Any]) -> int:
+    return plan_query(make())
+
+
 def measure_plans(spark: Any, rounds: int, with_peers: bool) -> list[dict[str, Any]]:
     """One mapping a table, question and reader: ``seconds`` of each round, from the location to the query's tasks."""
     found: dict[Any, dict[str, Any]] = {}
@@ -215,7 +220,7 @@ def measure_plans(spark: Any, rounds: int, with_peers: bool) -> list[dict[str, A
                 for reader, frame in planners(spark, name, path, condition, with_peers).items():
                     say(f"planning, round {number + 1} of {rounds}, {name}, {question}, {reader}")
                     forget(spark, with_peers)
-                    _, cost = timed(spark, lambda frame=frame: plan_query(frame()))
+                    _, cost = timed(spark, partial(_plan_frame, frame))
                     if number >= 0:
                         plan = found.setdefault(
                             (name, question, reader),
@@ -255,6 +260,10 @@ SHARED = 1_000 if QUICK else 1_000_000
 SHARED_ROUNDS = 1 if QUICK else 3
 
 
+def _plan(entry: str, condition: str, engine: Any) -> Any:
+    return tf.open_table(entry).scan(condition).plan(engine=engine)
+
+
 def measure_shared_plans(spark: Any) -> list[dict[str, Any]]:
     """One mapping a table and place: ``seconds`` of each round, from the location to the plan of a thousandth of the
     files; ``files`` of the plan, the same in both places."""
@@ -267,8 +276,7 @@ def measure_shared_plans(spark: Any) -> list[dict[str, Any]]:
             for place, engine in (("driver", None), ("executors", spark)):
                 name = table.spec.format
                 say(f"planning on executors, round {number + 1} of {SHARED_ROUNDS}, {name}, {place}")
-                scan = lambda entry=table.entry: tf.open_table(entry).scan(condition)  # noqa: E731
-                plan, cost = timed(spark, lambda scan=scan, engine=engine: scan().plan(engine=engine))
+                plan, cost = timed(spark, partial(_plan, table.entry, condition, engine))
                 shared = found.setdefault(
                     (name, place), {"format": name, "place": place, "files": len(plan), "seconds": []}
                 )

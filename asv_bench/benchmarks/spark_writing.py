@@ -132,7 +132,7 @@ def measure(rows: int, rounds: int, cores: int) -> dict[str, Any]:
 def _measure_layout(
     spark: Any, data: list[str], folder: Path, layout: str, writers: dict[str, tuple[Writer, str | None]], rounds: int
 ) -> list[dict[str, Any]]:
-    found = {
+    found: dict[str, dict[str, Any]] = {
         name: {"layout": layout, "writer": name, "wall": [], "cpu": [], "wall_ratio": [], "cpu_ratio": []}
         for name in writers
     }

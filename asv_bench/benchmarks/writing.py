@@ -13,6 +13,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -49,7 +50,7 @@ WRITERS = {"ours": _ours, "deltalake": _deltalake}
 
 
 class _Directory:
-    def setup(self, *_: object) -> None:
+    def setup(self, *_: Any, **__: Any) -> None:  # those of subclasses have parameters
         self.root = Path(tempfile.mkdtemp(dir=os.environ.get("TF_BENCH_DIRECTORY")))
 
     def teardown(self, *_: object) -> None:

@@ -65,7 +65,7 @@ def build(catalog: Any, name: str, manifests: int) -> None:
     kinds["timestamp"] = pa.timestamp("us", "UTC")
     schema = pa.schema([pa.field(f"c{i}", kinds[kind]) for i, kind in enumerate(COLUMNS)])
     catalog.create_table(name, schema, properties={**PROPERTIES, "commit.manifest-merge.enabled": "false"})
-    begun = tf.open_table(name, catalog=catalog)._opened.begin()
+    begun: Any = tf.open_table(name, catalog=catalog)._opened.begin()
     producer, metadata = begun._producer, begun.snapshot.metadata
     files = new_files(added_table(begun.target, 0, manifests * FILES), metadata.location, 0)
     modes = metrics_modes(begun.target.schema, {})
@@ -156,7 +156,7 @@ Measured = dict[tuple[int, str], tuple[float, float]]
 class Commits:
     """CPU seconds, and how many times as many PyIceberg needs."""
 
-    params = [sizes(100, 1_000), ["append", "delete that matches nothing", "append that merges"]]
+    params: list[Any] = [sizes(100, 1_000), ["append", "delete that matches nothing", "append that merges"]]
     param_names = ["manifests", "commit"]
     timeout = 600
 
