@@ -405,6 +405,11 @@ def columns_of(expression: Value) -> list[AnyColumn]:
     return list(found.values())
 
 
+def top_columns(expression: Value) -> set[int]:
+    """The ids of the columns at the top of the table that a bound condition or value names, or names a part of."""
+    return {column.path[0].id for column in columns_of(expression) if isinstance(column, BoundColumn)}
+
+
 def _children(node: Value) -> tuple[Expression, ...]:
     if isinstance(node, (And, Or)):
         return node.children

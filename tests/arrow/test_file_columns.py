@@ -18,7 +18,7 @@ from tableformats.errors import CorruptMetadataError
 from tableformats.io.storage import Storage
 from tableformats.limits import DEFAULT_LIMITS
 from tableformats.plugin.columns import MetadataColumn
-from tableformats.schema import Field, primitive
+from tableformats.schema import Field, StructType, primitive
 from tests.support.arrow_fakes import FakeFile, identity_spec, snapshot_of, with_id, write
 
 LONG, DOUBLE = primitive("long"), primitive("double")
@@ -83,6 +83,35 @@ def test_each_file_has_its_own_partition_values(most: int, tmp_path: Path, monke
     found = made(monkeypatch)
     assert [repr(one) for one in snapshot.scan().to_arrow().column("part").to_pylist()] == list(map(repr, values))
     assert len(found) == (8 if most == 1 else 5)
+
+
+@pytest.mark.parametrize(
+    ("columns", "filter", "count"),
+    [
+        (["id"], None, 1),
+        (["id"], "id > 1", 1),
+        (["part"], None, 4),
+        (["s"], None, 4),
+    ],
+)
+def test_partition_values_of_columns_that_are_not_read_are_not_looked_at(
+    columns: list[str], filter: str | None, count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those within a struct are read with it."""
+    inner = Field(4, "inner", DOUBLE)
+    struct = Field(3, "s", StructType((inner, Field(5, "other", LONG))))
+    files = []
+    for i in range(4):
+        path = write(tmp_path, pa.table({"id": [i], "s": [{"other": i}]}), f"{i}.parquet")
+        files.append(FakeFile(path, 1, {1000: float(i), 1001: float(i)}))
+    specs = [identity_spec(0, (1000, PART), (1001, inner))]
+    snapshot = snapshot_of(tmp_path, [ID, PART, struct], files, specs=specs)
+    found = made(monkeypatch)
+    rows = snapshot.scan(filter, columns=columns).to_arrow().to_pylist()
+    every = [{"id": i, "part": float(i), "s": {"inner": float(i), "other": i}} for i in range(4)]
+    kept = [row for row in every if filter != "id > 1" or row["id"] > 1]  # type: ignore[operator]
+    assert rows == [{name: row[name] for name in columns} for row in kept]
+    assert len(found) == count
 
 
 def test_an_error_names_the_file_that_it_is_about(tmp_path: Path) -> None:

@@ -16,10 +16,11 @@ import pyarrow as pa
 
 from ...dataclass import dataclass
 from ...expressions import Expression
-from ...expressions.tree import TRUE
+from ...expressions.tree import TRUE, top_columns
 from ...planning.plan import FilePlan
 from ...planning.request import ScanRequest
 from ...planning.tasks import ScanTask, tasks_of
+from ...plugin.snapshot import FormatSnapshot
 from ...pruning.compiled_predicate import CompiledPredicate
 from ...runtime.streams import OpenedSource, StreamPart, merged_streams
 from ...runtime.threads import thread_count
@@ -125,6 +126,7 @@ class _Reader:
         self._columns: dict[tuple[Hashable, ...], FileColumns] = {}
         self._seen_files: dict[tuple[Hashable, ...], SeenFiles] = {}
         self._residuals: dict[Expression, CompiledPredicate] = {}
+        self._read_columns: dict[Expression, set[int]] = {}
 
     def batches(self, tasks: Iterable[ScanTask]) -> Iterator[pa.RecordBatch]:
         threads = thread_count() if self._scan.snapshot.storage.is_local else max(thread_count(), _STORE_THREADS)
@@ -155,13 +157,33 @@ class _Reader:
 
     def _rows_of(self, file: DataFile, task: ScanTask) -> FileRows:
         snapshot, residual = self._scan.snapshot.format_snapshot, task.residual
-        constants = identity_values(snapshot, task)
+        constants = self._constants(snapshot, task)
         kind = (file.root, residual)
         key = (*kind, *((id, *_identity_of(value)) for id, value in constants.items()))
         columns = _kept(self._columns, key, lambda: FileColumns(file, self._scan, self._fields, residual, constants))
         seen_files = _kept(self._seen_files, kind, SeenFiles)
         compiled = self._compiled(residual)
         return FileRows(file, task, snapshot, columns, seen_files, self._fields, self._deletes, compiled)
+
+    def _constants(self, snapshot: FormatSnapshot, task: ScanTask) -> dict[int, pa.Scalar]:
+        """The partition values that a column may take that is read of the file of ``task``.
+
+        Files that differ in others alone are read alike. Equality deletes may read any column.
+        """
+        constants = identity_values(snapshot, task)
+        if not constants or task.deletes.num_rows:
+            return constants
+        if task.residual not in self._read_columns:
+            self._read_columns[task.residual] = {f.id for f in self._fields} | top_columns(task.residual)
+        read = self._read_columns[task.residual]
+        return {id: value for id, value in constants.items() if self._is_part_of(id, read)}
+
+    def _is_part_of(self, field_id: int, columns: set[int]) -> bool:
+        """Whether a field is one of ``columns``, or may be within one."""
+        try:
+            return self._scan.snapshot.schema.path_of(field_id)[0].id in columns
+        except KeyError:  # it was dropped
+            return True
 
     def _compiled(self, residual: Expression) -> CompiledPredicate | None:
         """Tasks share residuals, so each is compiled once; twice where two threads need it first."""

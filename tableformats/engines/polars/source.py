@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from ...errors import InvalidPredicateError, UnsupportedFeatureError
-from ...expressions.tree import TRUE, BoundColumn, Expression, columns_of, conjunction
+from ...expressions.tree import TRUE, Expression, conjunction, top_columns
 from ...planning.plan import FilePlan
 from ...planning.planner import plan_scan
 from ...planning.request import ScanRequest
@@ -105,12 +105,8 @@ def _tested_columns(scan: ScanRequest, fields: Iterable[Field]) -> tuple[Field, 
     """The columns that polars needs for the scan's own filter, and that are not among ``fields``."""
     if scan.filter == TRUE or same_condition(scan.filter) is None:
         return ()
-    missing = _top_columns(scan.filter) - {f.id for f in fields}
+    missing = top_columns(scan.filter) - {f.id for f in fields}
     return tuple(f for f in scan.snapshot.schema if f.id in missing)
-
-
-def _top_columns(condition: Expression) -> set[int]:
-    return {column.path[0].id for column in columns_of(condition) if isinstance(column, BoundColumn)}
 
 
 def _chosen(frame: polars.DataFrame, names: Sequence[str]) -> polars.DataFrame:
@@ -178,7 +174,7 @@ class _Reader:
         if self._residuals is not None:
             residual = self._residuals[number]
             if residual not in self._conditions:
-                is_known = _top_columns(residual) <= {f.id for f in self._plan.schema}
+                is_known = top_columns(residual) <= {f.id for f in self._plan.schema}
                 self._conditions[residual] = same_condition(residual) if is_known else None
             if residual != TRUE and self._conditions[residual] is None:
                 return None
