@@ -367,4 +367,20 @@ MUTANTS = (
         "NULLs stay where they were before rows above them were dropped",
         ("test_dropped_rows.py",),
     ),
+    Mutant(
+        "keys-of-equality-deletes-are-no-partition-values",
+        "core:_Reader._constants",
+        "not constants or task.deletes.num_rows",
+        "not constants",
+        "rows whose partition value is a deleted key stay",
+        ("arrow/test_equality.py",),
+    ),
+    Mutant(
+        "partition-values-within-structs-are-forgotten",
+        "core:_Reader._is_part_of",
+        "self._scan.snapshot.schema.path_of(field_id)[0].id in columns",
+        "field_id in columns",
+        "a member of a struct that the file lacks is NULL in place of the partition value",
+        ("arrow/test_file_columns.py",),
+    ),
 )
