@@ -5,7 +5,7 @@ pages from the system and returns them at once, so that the next column waits fo
 jemalloc plans took 10 to 50 % less time on Linux, and less memory (docs/performance.md); reading large columns takes
 half of the processor (docs/measured/stores.md). Arrow has one default allocator for the whole process. The previous one
 is restored when the last plan or table is made; memory that was allocated meanwhile is freed by its own allocator, and
-goes back to the system ten seconds later.
+goes back to the system some ten seconds later.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ if TYPE_CHECKING:
 __all__ = ["quick_allocator"]
 
 
-_DECAY_MS = 10_000
-"""How long jemalloc keeps memory that was freed: its own default. With Arrow's, one second, most of it is back with the
-system before the next query, which takes a fault for each page of it."""
+_DECAY_MS = 5_000
+"""How long jemalloc keeps memory that was freed, and then as long again until the system may have it. With Arrow's one
+second most of it is gone before the next query, which takes a fault for each page of it. That is set once, before
+threads of ours allocate: it holds for those that allocate for the first time later."""
 
 
 class _Switch:
@@ -37,6 +38,7 @@ class _Switch:
         self._lock = Lock()
         self._plans = 0
         self._before: pa.MemoryPool | None = None
+        self._has_decay = False
         free_after_fork(self)
 
     def after_fork(self) -> None:
@@ -48,11 +50,13 @@ class _Switch:
         import pyarrow as pa
 
         with self._lock:
-            self._plans += 1
-            if self._plans == 1 and _is_arrows_default():
+            if not self._plans and _is_arrows_default():
+                if not self._has_decay:
+                    pa.jemalloc_set_decay_ms(_DECAY_MS)
+                    self._has_decay = True
                 self._before = pa.default_memory_pool()
                 pa.set_memory_pool(pa.jemalloc_memory_pool())
-                pa.jemalloc_set_decay_ms(_DECAY_MS)
+            self._plans += 1
 
     def leave(self) -> None:
         import pyarrow as pa

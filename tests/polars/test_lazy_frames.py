@@ -389,11 +389,11 @@ def test_what_polars_refuses_is_read_by_arrow(
     assert readers["polars"] and readers["arrow"]
 
 
-@pytest.mark.parametrize(("chunk_bytes", "rows"), [(1, 50), (1_500, None), (1 << 40, 300)])
+@pytest.mark.parametrize(("chunk_bytes", "rows"), [(1, 50), (1_500, None), (1 << 40, 300), (1 << 41, 200)])
 def test_frames_have_about_as_many_rows_as_fit_into_so_many_bytes(
     chunk_bytes: int, rows: int | None, files: tuple[tf.Table, list[Path]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By the first file: its rows, and its size in the metadata."""
+    """By the first file: its rows, and its size in the metadata; and by the two columns."""
     table, _ = files
     asked: list[int] = []
     scan = pl.LazyFrame.collect_batches
@@ -406,6 +406,8 @@ def test_frames_have_about_as_many_rows_as_fit_into_so_many_bytes(
     monkeypatch.setattr(source, "_CHUNK_BYTES", chunk_bytes)
     monkeypatch.setattr(source, "_FEWEST_ROWS", 50)
     monkeypatch.setattr(source, "_MOST_ROWS", 300)
+    if rows == 200:
+        monkeypatch.setattr(source, "_MOST_VALUES", 401)
     check(table.scan())
     first = Path(table.scan().plan().paths[0].as_py())
     expected = chunk_bytes * pq.read_metadata(first).num_rows // first.stat().st_size if rows is None else rows

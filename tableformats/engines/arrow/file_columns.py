@@ -30,6 +30,8 @@ _TRIED_FILES = 16
 """So many small files are read before anything is decided by what was seen of them."""
 _TRIED_ROW_GROUPS = 4
 """The same for row groups that are read by pages."""
+_TRIED_AGAIN = 16
+"""Each file or row group of so many is tried also where little was gained: later ones may be of another kind."""
 _FEWEST_DROPPED = 1 / 8
 """Of small files, and of row groups: one that is not read as a whole saves more time than some looks at statistics."""
 _MOSTLY_MATCHING = 7 / 8
@@ -41,7 +43,7 @@ class _Tally:
 
     def __init__(self, fewest: int) -> None:
         self._fewest = fewest
-        self._tried = self._found = 0
+        self._tried = self._found = self._passed_over = 0
 
     def add(self, is_found: bool) -> None:
         """Count one. Several threads may count; one may get lost then."""
@@ -53,10 +55,12 @@ class _Tally:
         """None: too few were tried."""
         return self._found / self._tried if self._tried >= self._fewest else None
 
-    @property
-    def is_worth_trying(self) -> bool:
-        """Whether enough of them turn out to be so, or too few were tried."""
-        return self.share is None or self.share >= _FEWEST_DROPPED
+    def wants_another(self) -> bool:
+        """Whether to try the next one: too few were tried, or enough turn out to be so; or it is the turn of one."""
+        if self.share is None or self.share >= _FEWEST_DROPPED:
+            return True
+        self._passed_over += 1
+        return self._passed_over % _TRIED_AGAIN == 0
 
 
 class SeenFiles:

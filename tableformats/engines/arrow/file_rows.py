@@ -106,7 +106,7 @@ class FileRows:
 
     def _row_groups_without_match(self) -> frozenset[int]:
         """The row groups in which no row can make the residual TRUE. Deletes only take rows away."""
-        if self._file.is_small and not self._seen_files.dropped.is_worth_trying:
+        if self._file.is_small and not self._seen_files.dropped.wants_another():
             return frozenset()
         found = self._found_without_match()
         if self._file.is_small:
@@ -134,7 +134,7 @@ class FileRows:
     def _page_runs(self, part: FilePart) -> npt.NDArray[np.int64]:
         """The runs of rows of ``part`` (see :mod:`.row_runs`) that may match, by the statistics of its pages."""
         stored, found = self._columns.stored_values, None
-        if self._residual is not None and stored and self._seen_files.cut.is_worth_trying:
+        if self._residual is not None and stored and self._seen_files.cut.wants_another():
             found = self._file.page_bounds(part, stored)
         if found is None:
             return np.array([[part.first, part.first + part.num_rows]], np.int64)
@@ -145,10 +145,14 @@ class FileRows:
         return joined_runs(starts, may_match)
 
     def _stored(
-        self, part: FilePart, selection: Selection, is_alone: bool, batch_rows: int | None = None
+        self,
+        part: FilePart,
+        runs: npt.NDArray[np.int64],
+        selection: Selection,
+        is_alone: bool,
+        batch_rows: int | None = None,
     ) -> Iterator[tuple[int, pa.StructArray]]:
-        """The rows of ``part`` in batches, each with its first position; pages without a matching row are left out."""
-        runs = self._page_runs(part)
+        """The rows of ``part`` in batches, each with its first position; those outside of ``runs`` may be left out."""
         if not len(runs):
             return iter(())
         rows = self._file.run_rows(part, selection, runs)
@@ -158,15 +162,16 @@ class FileRows:
 
     def _live(self, part: FilePart, is_alone: bool) -> Iterator[pa.StructArray]:
         """The rows of ``part`` in batches, without those at deleted positions and those of pages without a match."""
+        runs = self._page_runs(part)
         if self._columns.metadata.needs_positions:
-            return _without(self._positions, with_positions(self._stored(part, self.selection, is_alone)))
+            return _without(self._positions, with_positions(self._stored(part, runs, self.selection, is_alone)))
         if 0 < self._positions.range_cardinality(part.first, part.first + part.num_rows) <= _MOST_DELETED:
             deleted = _deleted_of(self._positions, part.first, part.num_rows)
-            runs = without_positions(self._page_runs(part), deleted + part.first)
-            rows = self._file.run_rows(part, self.selection, runs) if len(runs) else iter(())
+            left = without_positions(runs, deleted + part.first)
+            rows = self._file.run_rows(part, self.selection, left) if len(left) else iter(())
             if rows is not None:
                 return rows
-        return _without(self._positions, self._stored(part, self.selection, is_alone))
+        return _without(self._positions, self._stored(part, runs, self.selection, is_alone))
 
     def read(self, part: FilePart, is_alone: bool) -> Iterator[pa.RecordBatch]:
         """The rows of ``part``; ``is_alone`` as of :meth:`DataFile.part_rows`. Raises as reading a plan does."""
@@ -237,7 +242,7 @@ class FileRows:
             return
         # Keys are looked up in many rows at once. A filter makes columns of its own, which should stay in the cache.
         batch_rows = _AHEAD_ROWS if self._task.residual == ex.TRUE else None
-        for first, rows in self._stored(part, tested, is_alone, batch_rows):
+        for first, rows in self._stored(part, self._page_runs(part), tested, is_alone, batch_rows):
             with typed_errors(self._task.path):
                 found = self._matches(first, rows, tested)
             if len(found.rows):

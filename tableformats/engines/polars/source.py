@@ -39,8 +39,9 @@ _FIRST_FILES, _MOST_FILES = 16, 1024
 """So many files are looked at together, twice as many each time: a query may end early."""
 _CHUNK_BYTES = 16 << 20
 _FEWEST_ROWS, _MOST_ROWS = 100_000, 500_000
-"""About how many rows polars gives at a time, by the bytes of the first file as it is stored. Those of small files it
-joins. Fewer and longer frames take less time, and more memory."""
+_MOST_VALUES = 8 << 20
+"""About how many rows polars gives at a time, by the bytes of the first file as it is stored, and by the columns. Those
+of small files it joins. Fewer and longer frames take less time, and more memory."""
 
 
 def lazy_frame(scan: ScanRequest) -> polars.LazyFrame:
@@ -209,8 +210,7 @@ class _Reader:
             lazy = self._scanned(numbers, layouts)
             if limit is not None:
                 lazy = lazy.head(limit)
-            rows = min(max(self._files.rows_of(numbers[0], _CHUNK_BYTES), _FEWEST_ROWS), _MOST_ROWS)
-            frames = iter(lazy.collect_batches(chunk_size=rows, lazy=True))
+            frames = iter(lazy.collect_batches(chunk_size=self._frame_rows(numbers[0]), lazy=True))
         except pl.exceptions.PolarsError:
             pass
         while frames is not None:
@@ -225,6 +225,11 @@ class _Reader:
             given += frame.height
             yield frame
         yield from self._by_arrow(numbers, given)
+
+    def _frame_rows(self, number: int) -> int:
+        """About how many rows a frame has, by a file."""
+        most = min(_MOST_ROWS, _MOST_VALUES // max(len(self._names), 1))
+        return max(min(self._files.rows_of(number, _CHUNK_BYTES), most), _FEWEST_ROWS)
 
     def _scanned(self, numbers: Iterable[int], layouts: Iterable[Layout]) -> polars.LazyFrame:
         import polars as pl

@@ -4,7 +4,7 @@ Raises ValueError where the bytes are damaged. Nothing outside of the arrays is 
 
 Notes
 -----
-Cost: O(values), with the GIL released. Source: Parquet format, Encodings.md, "Run Length Encoding / Bit-Packing Hybrid"
+Cost: O(values). Source: Parquet format, Encodings.md, "Run Length Encoding / Bit-Packing Hybrid"
 and "Dictionary Encoding".
 """
 

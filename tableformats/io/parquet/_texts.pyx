@@ -21,12 +21,13 @@ Cost: O(rows) and O(bytes copied), with the GIL released. Nothing outside of the
 the bytes are. Source: Parquet format, Encodings.md, "Plain" and "Dictionary Encoding".
 """
 
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from cython.view cimport array
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libc.string cimport memcpy
 
 from tableformats._core.arrays cimport expect
 from tableformats.io.parquet._page_heads cimport PageHead
+from tableformats.io.parquet._page_values cimport count_rows
 
 cdef extern from "tf_bytes.h" nogil:
     uint32_t tf_load32(const uint8_t *p)
@@ -98,12 +99,13 @@ cdef struct Values:
 
 cdef object values_at(Values *values, PageHead page, int64_t start):
     """Set ``values`` to those of a page; returns what keeps them in memory."""
-    cdef const uint8_t[::1] body = page.cached
+    cdef object kept = page.cached
+    cdef const uint8_t[::1] body = kept
     if body is None or not 0 <= start <= body.shape[0]:
         raise ValueError("a page was not decompressed, or its values begin outside of it")
     values.data = &body[0] + start if body.shape[0] else NULL
     values.size, values.rows = body.shape[0] - start, page.rows
-    return page.cached
+    return kept
 
 
 cdef Py_ssize_t copy_page(Copied *copied, const Values *values, const uint8_t *defined,
@@ -158,10 +160,7 @@ def plain_texts(list pages not None, const int64_t[::1] starts not None, const u
     out : uint8[any]
         What follows the texts is arbitrary.
     """
-    cdef Py_ssize_t i = 0, n = len(pages), rows = 0, done = 0, at = 0
-    cdef PageHead page
-    for page in pages:
-        rows += <Py_ssize_t>page.rows
+    cdef Py_ssize_t i = 0, n = len(pages), rows = count_rows(pages), done = 0, at = 0
     expect(starts.shape[0], n, "starts")
     expect_rows(defined, chosen, rows)
     cdef const uint8_t *is_defined = &defined[0] if defined is not None and rows else NULL
@@ -191,7 +190,7 @@ def plain_texts(list pages not None, const int64_t[::1] starts not None, const u
 def coded_places(const uint32_t[::1] codes not None, const int64_t[::1] entry_starts not None,
                  const int64_t[::1] entry_ends not None, Py_ssize_t rows, const uint8_t[::1] defined,
                  const uint8_t[::1] chosen, int64_t[::1] starts not None, int64_t[::1] ends not None):
-    """Where the texts of a page of codes are in the dictionary, whose texts have ``entry_starts`` and ``entry_ends``."""
+    """Where the texts of pages of codes are in the dictionary, whose texts have ``entry_starts`` and ``entry_ends``."""
     expect_rows(defined, chosen, rows)
     expect(ends.shape[0], starts.shape[0] + 1, "ends")
     expect(entry_ends.shape[0], entry_starts.shape[0] + 1, "entry_ends")
@@ -217,7 +216,7 @@ def coded_places(const uint32_t[::1] codes not None, const int64_t[::1] entry_st
                     ends[found + 1] = total
                 found += 1
     if is_wrong:
-        raise ValueError(f"row {i} of a page has no code of its dictionary of {entries} texts")
+        raise ValueError(f"row {i} of some pages has no code of their dictionary of {entries} texts")
     expect(wanted, found, "starts")
 
 

@@ -44,9 +44,9 @@ class StoredTexts:
     kind : pa.DataType
         string or binary.
     pages : sequence of (memoryview, int)
-        Of each page the bytes that hold its texts, and how many these are.
+        Bytes that hold texts, of a page or of a dictionary, and how many of the texts are in them.
     starts : int64[n]
-        Where each text begins in the bytes of its page.
+        Where each text begins in the bytes that hold it.
     ends : int64[n + 1]
         The bytes of the texts up to the end of each one, from 0 on.
     defined : uint8[n] or None
