@@ -341,7 +341,7 @@ MUTANTS = (
     ),
     Mutant(
         "statistics-of-pages-are-given-up-at-once",
-        "core:_Tally.is_worth_trying",
+        "core:_Tally.wants_another",
         "self.share is None or ",
         "self.share is not None and ",
         "pages without a matching row are read",
@@ -354,5 +354,21 @@ MUTANTS = (
         "at += 0",
         "NULLs and wanted rows of a page are those of the first page",
         ("io/test_texts_of_pages.py",),
+    ),
+    Mutant(
+        "statistics-are-given-up-for-good",
+        "core:_Tally.wants_another",
+        "self._passed_over % _TRIED_AGAIN == 0",
+        "False",
+        "after a few files whose statistics leave nothing out, those of all others are passed over",
+        ("arrow/test_file_columns.py",),
+    ),
+    Mutant(
+        "pages-of-a-part-are-counted-twice",
+        "core:FileRows._live",
+        "return _without(self._positions, self._stored(part, runs, self.selection, is_alone))",
+        "return _without(self._positions, self._stored(part, self._page_runs(part), self.selection, is_alone))",
+        "with deleted rows, two row groups decide in place of four",
+        ("arrow/test_file_columns.py",),
     ),
 )
