@@ -202,21 +202,6 @@ def test_copied_plain_texts(
             plain_texts(pages, starts, defined, chosen, offsets, out)
 
 
-def test_more_rows_than_can_be_counted() -> None:
-    many = [page(0, 0, b"", f1=1, f2=0, f3=3) for _ in range(4)]
-    huge = write_struct(
-        {1: (I32, 0), 2: (I32, 0), 3: (I32, 0), 5: (STRUCT, {1: (6, 1 << 62), 2: (I32, 0), 3: (I32, 3)})}
-    )
-    many[1] = many[2] = StoredPage(huge, 0)
-    for one in many:
-        one.cached = memoryview(b"")
-    places, nothing = np.zeros(4, np.int64), np.zeros(0, np.uint8)
-    with pytest.raises(ValueError, match="more rows than can be counted"):
-        find_values(many, True, places, places, nothing)
-    with pytest.raises(ValueError, match="more rows than can be counted"):
-        plain_texts(many, places, None, None, np.zeros(1, np.int32), nothing)
-
-
 def test_where_values_begin() -> None:
     """Behind the length and the levels of version 1; of version 2 the levels are not part of what is compressed."""
     levels = repeated(1, 3, 1)
@@ -394,6 +379,8 @@ def test_heads_that_lack_something() -> None:
         StoredPage(write_struct({1: (I32, 1), 2: (I32, 0), 3: (I32, 0)}), 0)
     with pytest.raises(ValueError, match="a number is missing or negative"):
         page(0, 1, b"a", f2=0, f3=3)
+    with pytest.raises(ValueError, match="a number of a page has more than 32 bits"):
+        page(0, 1 << 31, b"a", f1=1, f2=0, f3=3)
     with pytest.raises(ValueError, match="levels of a page are longer than the page"):
         page(3, 4, b"abcd", f1=1, f2=0, f3=1, f4=0, f5=3, f6=2)
 

@@ -371,4 +371,12 @@ MUTANTS = (
         "with deleted rows, two row groups decide in place of four",
         ("arrow/test_file_columns.py",),
     ),
+    Mutant(
+        "pages-have-any-number-of-bytes",
+        "core:_Head.small",
+        "if value > INT32_MAX:",
+        "if value < 0:",
+        "a page that claims as many bytes as no machine has ends in a MemoryError",
+        ("io/test_page_texts.py",),
+    ),
 )

@@ -1,6 +1,6 @@
 """Heads of Parquet pages. See ``data_pages``. Source: parquet.thrift, PageHeader."""
 
-from libc.stdint cimport int64_t, uint64_t
+from libc.stdint cimport INT32_MAX, int64_t, uint64_t
 
 from tableformats.io._thrift cimport BINARY, FALSE, I16, I64, STRUCT, _Fields, _Reader, begin
 
@@ -110,11 +110,11 @@ cdef class _Head(_Reader):
         self.kind = self.size = self.stored_size = ABSENT
         while kind := self.field(&fields):
             if fields.key == 1:
-                self.kind = self.natural(kind)
+                self.kind = self.small(kind)
             elif fields.key == 2:
-                self.size = self.natural(kind)
+                self.size = self.small(kind)
             elif fields.key == 3:
-                self.stored_size = self.natural(kind)
+                self.stored_size = self.small(kind)
             else:
                 if kind == STRUCT and fields.key in (5, 7, 8):
                     here[0 if fields.key == 5 else fields.key - 6] = self._at
@@ -143,15 +143,15 @@ cdef class _Head(_Reader):
         self.null_count = ABSENT
         while kind := self.field(&fields):
             if fields.key == 1:
-                self.rows = self.natural(kind)
+                self.rows = self.small(kind)
             elif fields.key == (4 if is_second else 2):
-                self.encoding = self.natural(kind)
+                self.encoding = self.small(kind)
             elif fields.key == 3 and self.kind == DATA_PAGE:
-                self.level_encoding = self.natural(kind)
+                self.level_encoding = self.small(kind)
             elif is_second and fields.key == 5:
-                self.definition_bytes = self.natural(kind)
+                self.definition_bytes = self.small(kind)
             elif is_second and fields.key == 6:
-                self.repetition_bytes = self.natural(kind)
+                self.repetition_bytes = self.small(kind)
             elif kind == STRUCT and self.kind != DICTIONARY_PAGE and fields.key == (8 if is_second else 5):
                 self.statistics()
             else:
@@ -191,6 +191,13 @@ cdef class _Head(_Reader):
         cdef int64_t value = self.number()
         if value < 0:
             raise ValueError("a number is missing or negative")
+        return value
+
+    cdef int64_t small(self, int kind) except? -2:
+        """An integer of 32 bits that is not negative, whatever it is stored as."""
+        cdef int64_t value = self.natural(kind)
+        if value > INT32_MAX:
+            raise ValueError("a number of a page has more than 32 bits")
         return value
 
     cdef int expect_known(self, int64_t first, int64_t second) except -1:

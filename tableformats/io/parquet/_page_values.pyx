@@ -11,7 +11,7 @@ Cost: O(rows) and O(bytes copied), with the GIL released but for a few steps of 
 the bytes are. Source: Parquet format, Encodings.md, "Plain" and "Dictionary Encoding"; README.md, "Data Pages".
 """
 
-from libc.stdint cimport INT64_MAX, int64_t, uint8_t, uint32_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.string cimport memcpy, memmove, memset
 
 import numpy as np
@@ -102,17 +102,6 @@ cdef Values values_of(PageHead page, const uint8_t[::1] body, bint is_optional, 
     return found
 
 
-cdef int64_t count_rows(list pages) except -1:
-    """The rows of some pages."""
-    cdef PageHead page
-    cdef int64_t rows = 0
-    for page in pages:
-        if page.rows > INT64_MAX - rows:
-            raise ValueError("pages have more rows than can be counted")
-        rows += page.rows
-    return rows
-
-
 def find_values(list pages not None, bint is_optional, int64_t[::1] starts not None, int64_t[::1] counts not None,
                 uint8_t[::1] levels not None):
     """Where the values of pages begin, and how many there are.
@@ -133,11 +122,11 @@ def find_values(list pages not None, bint is_optional, int64_t[::1] starts not N
     cdef Values found
     cdef int64_t rows = 0
     cdef Py_ssize_t i, count = len(pages)
-    if is_optional:
-        rows = count_rows(pages)
+    for page in pages:
+        rows += page.rows
     expect(starts.shape[0], count, "starts")
     expect(counts.shape[0], count, "counts")
-    expect(levels.shape[0], rows, "levels")
+    expect(levels.shape[0], rows if is_optional else 0, "levels")
     cdef uint8_t *target = &levels[0] if levels.shape[0] else NULL
     for i in range(count):
         page = pages[i]

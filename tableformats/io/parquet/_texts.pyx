@@ -27,7 +27,6 @@ from libc.string cimport memcpy
 
 from tableformats._core.arrays cimport expect
 from tableformats.io.parquet._page_heads cimport PageHead
-from tableformats.io.parquet._page_values cimport count_rows
 
 cdef extern from "tf_bytes.h" nogil:
     uint32_t tf_load32(const uint8_t *p)
@@ -160,7 +159,10 @@ def plain_texts(list pages not None, const int64_t[::1] starts not None, const u
     out : uint8[any]
         What follows the texts is arbitrary.
     """
-    cdef Py_ssize_t i = 0, n = len(pages), rows = count_rows(pages), done = 0, at = 0
+    cdef Py_ssize_t i = 0, n = len(pages), rows = 0, done = 0, at = 0
+    cdef PageHead page
+    for page in pages:
+        rows += <Py_ssize_t>page.rows
     expect(starts.shape[0], n, "starts")
     expect_rows(defined, chosen, rows)
     cdef const uint8_t *is_defined = &defined[0] if defined is not None and rows else NULL
