@@ -7,7 +7,7 @@ are only looked up. Source: Delta PROTOCOL.md, "Action Reconciliation".
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from tableformats.plugin import (
@@ -249,28 +249,13 @@ class DeltaSnapshot(FormatSnapshot):
     def attach_deletes(self, files: pa.Table, request: ReadRequest) -> DeleteFiles:
         """See :meth:`tableformats.plugin.FormatSnapshot.attach_deletes`."""
         import numpy as np
-        import pyarrow as pa
 
-        if not files.num_rows:  # a table without rows may lack the columns
-            files = pa.Table.from_batches([empty_rows()])
-        column = files.column("deletion_vector")
         offsets = np.zeros(files.num_rows + 1, np.int64)
-        np.cumsum(to_numpy(has_vector(column)), out=offsets[1:])
-        vectors = vectors_of(column)
-        paths, inline = _vector_paths(vectors)
-        cardinality = vectors.column("cardinality")
-        table = pa.table(
-            {
-                "kind": pa.repeat(scalar("deletion_vector", pa.string()), len(paths)),
-                "path": paths,
-                "offset": vectors.column("offset"),
-                "cardinality": cardinality,
-                "record_count": cardinality,
-                "size_bytes": vectors.column("sizeInBytes"),
-                "inline": inline,
-            }
-        )
-        return DeleteFiles(table, offsets, np.arange(len(paths), dtype=np.int32))
+        if files.num_rows:  # a table without rows may lack the column
+            column = files.column("deletion_vector")
+            np.cumsum(to_numpy(has_vector(column)), out=offsets[1:])
+        table = _delete_files(vectors_of(column)) if offsets[-1] else _no_delete_files()
+        return DeleteFiles(table, offsets, np.arange(table.num_rows, dtype=np.int32))
 
     def resolve_paths(self, paths: pa.Array) -> pa.Array:
         """See :meth:`tableformats.plugin.FormatSnapshot.resolve_paths`."""
@@ -294,6 +279,31 @@ class DeltaSnapshot(FormatSnapshot):
         from .metadata_tables import metadata_table
 
         return metadata_table(name, self._storage, self.segment, self.checkpoint_files())
+
+
+def _delete_files(vectors: pa.RecordBatch) -> pa.Table:
+    """Deletion vectors as :class:`DeleteFiles` has them."""
+    import pyarrow as pa
+
+    paths, inline = _vector_paths(vectors)
+    cardinality = vectors.column("cardinality")
+    return pa.table(
+        {
+            "kind": pa.repeat(scalar("deletion_vector", pa.string()), len(paths)),
+            "path": paths,
+            "offset": vectors.column("offset"),
+            "cardinality": cardinality,
+            "record_count": cardinality,
+            "size_bytes": vectors.column("sizeInBytes"),
+            "inline": inline,
+        }
+    )
+
+
+@cache
+def _no_delete_files() -> pa.Table:
+    """The same without vectors, as most tables have it."""
+    return _delete_files(vectors_of(empty_rows().column("deletion_vector")))
 
 
 def _vector_paths(vectors: pa.RecordBatch) -> tuple[pa.StringArray, pa.StringArray]:
