@@ -7,8 +7,9 @@ ValueError
 
 Notes
 -----
-Cost: O(rows) and O(bytes copied), with the GIL released but for a few steps of each page. Nothing outside of the arrays is read or written, whatever
-the bytes are. Source: Parquet format, Encodings.md, "Plain" and "Dictionary Encoding"; README.md, "Data Pages".
+Cost: O(rows) and O(bytes copied), with the GIL released but for a few steps of each page. Nothing outside of the arrays
+is read or written, whatever the bytes are. Source: Parquet format, Encodings.md, "Plain" and "Dictionary Encoding";
+README.md, "Data Pages".
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t
@@ -36,7 +37,7 @@ cdef enum:
     # So many values are copied one by one: to call memcpy takes longer.
     FEW = 16
     NOWHERE = -1
-    # To decode the levels of fewer rows takes less time than to let another thread run.
+    # The levels of fewer rows are decoded with the GIL held: most are one run, which is a call of memset.
     MANY_ROWS = 1 << 16
     # So few are copied as a block of so many, where there is room: how long a short run is cannot be predicted.
     BLOCK = 4
